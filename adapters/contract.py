@@ -1,0 +1,181 @@
+"""What the companion may ask of an agent, and the records in which the agent's module answers.
+
+An adapter is a *module* that satisfies :class:`Adapter`; nobody subclasses. Answers for "this
+agent cannot do that" stand ready in :mod:`adapters.defaults`.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple
+
+
+class AdapterError(Exception):
+    """A file or record of the agent has a form that its adapter does not understand.
+
+    Carries the file (when there is one) and the reason, both fit to be shown to a person.
+    """
+
+    def __init__(self, reason: str, path: Optional[Path] = None) -> None:
+        super().__init__(reason if path is None else f"{path}: {reason}")
+        self.reason = reason
+        self.path = path
+
+
+class Status(str, Enum):
+    """The five statuses of a session; the values are the contract's words."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    WAITING_FOR_INPUT = "waiting_for_input"
+    READY_FOR_REVIEW = "ready_for_review"
+    CLOSED = "closed"
+
+
+HookPayload = Mapping[str, object]
+"""One hook body as the agent sent it: a JSON object of which nothing is to be believed."""
+
+SessionState = Dict[str, object]
+"""What an adapter remembers of one session between events: a JSON object, below 64 KiB, which
+only the adapter reads. The companion keeps it across restarts and forgets the oldest."""
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    """One thing worth publishing: every card of the session gets ``status``."""
+
+    session_id: str
+    """The agent's own id, never empty."""
+    status: Status
+    card_paths: Tuple[str, ...] = ()
+    """Candidate card paths found in this event, in order, without duplicates, not normalised."""
+    session_file: Optional[str] = None
+    """The agent's session file, as the agent spells it; None when it did not say."""
+    discover_from: Optional[str] = None
+    """A session file whose older cards are to be read in (resume); None for most events."""
+    discover_cwd: Optional[str] = None
+    """Folder against which relative paths of ``discover_from`` are resolved when an entry has none."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What one payload meant. Nothing here is an error: a payload of no use has ``event`` None."""
+
+    event_name: str
+    """As sent, at most 64 characters; empty when the payload carries no usable name."""
+    known: bool
+    """False for an event that this adapter has never heard of: it is counted and shown."""
+    state: Optional[SessionState] = None
+    """The session's new state; None when this event leaves it as it was."""
+    event: Optional[HookEvent] = None
+
+
+@dataclass
+class ReadReport:
+    """What a reader understood of foreign files, and what it did not."""
+
+    records: int = 0
+    """Lines or rows that were looked at and understood."""
+    damaged: int = 0
+    """Lines or rows that could not be parsed (torn, spliced, not JSON)."""
+    unknown: Dict[str, int] = field(default_factory=dict)
+    """Record types this version has never seen, with their counts."""
+    skipped: List[Tuple[str, str]] = field(default_factory=list)
+    """Files left out: (path, reason)."""
+
+
+@dataclass(frozen=True)
+class PastSession:
+    """One session as its file on disk tells it."""
+
+    session_id: str
+    """Empty when the file names none; such a session is counted as scanned, never matched."""
+    session_file: Optional[str]
+    updated_at: Optional[str]
+    """The greatest timestamp in the file (UTC ISO-8601), None when there is none."""
+    card_paths: Tuple[str, ...]
+    """Candidate card paths in order of discovery, without duplicates, not normalised."""
+
+
+@dataclass(frozen=True)
+class InstallContext:
+    """Everything an installer may know. Nothing is read from the process's own environment."""
+
+    home: Path
+    environ: Mapping[str, str]
+    endpoint: str
+    """Base URL of the companion without a trailing slash, e.g. ``http://127.0.0.1:51618``."""
+    program: Path
+    """Absolute path of ``mdello.pyz``, or of ``mdello.py`` in a checkout."""
+    interpreter: str
+    """Absolute path of the Python that runs us."""
+    transport: str = "http"
+    """``http`` or ``command``: how turn events travel."""
+    which: Callable[[str], Optional[str]] = lambda name: None
+    """Finds a program on PATH: name to absolute path, or None."""
+
+
+@dataclass(frozen=True)
+class InstallReport:
+    """What an installer did, read back from disk after the fact."""
+
+    headline: str
+    """One line, e.g. ``Installed Claude plugin at <dir>``."""
+    details: Tuple[str, ...] = ()
+    """What was written or removed, one line each."""
+    warnings: Tuple[str, ...] = ()
+    """What may keep events away, each with what to do about it."""
+    changed: bool = False
+    """False when everything was in place already (or nothing was there to remove)."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What can be seen of an integration from the disk alone."""
+
+    state: str
+    """``installed``, ``outdated`` (ours, but other content), ``foreign`` (not ours), ``absent``."""
+    place: str
+    """The directory or file in question."""
+    loaded: Optional[bool]
+    """False: the agent will not load it (disabled, blocked by policy); None: cannot be told."""
+    notes: Tuple[str, ...] = ()
+    """Reasons, each naming the file it was found in."""
+
+
+class Adapter(Protocol):
+    """The names an agent's module must offer. Readers return what they could not read as well."""
+
+    NAME: str
+    """Harness name: the key in the registry."""
+    TITLE: str
+    """For people: ``Claude Code``."""
+    EVENTS: Tuple[str, ...]
+    """Every hook event name this adapter knows; empty for an agent without hooks."""
+
+    def session_of(self, payload: HookPayload) -> str:
+        """The session id a payload speaks of, or an empty string."""
+
+    def translate(self, payload: HookPayload, state: Optional[SessionState]) -> Translation:
+        """Pure: what one payload means, given what is remembered of its session (None: unseen)."""
+
+    def sessions_root(self, home: Path, environ: Mapping[str, str]) -> Path:
+        """Where the agent keeps its session files."""
+
+    def session_files(self, root: Path, newer_than_s: float, report: ReadReport) -> Iterator[Path]:
+        """Session files changed at or after ``newer_than_s`` (Unix seconds), in a stable order."""
+
+    def read_session(
+        self, path: Path, needles: Tuple[bytes, ...], cwd: Optional[str], report: ReadReport
+    ) -> PastSession:
+        """One session file. ``needles``: byte strings of which every interesting path holds at
+        least one (spellings of the boards' folders); empty means: all paths are interesting."""
+
+    def install(self, context: InstallContext) -> InstallReport:
+        """Make the agent report to us. A second call changes nothing. AdapterError when refused."""
+
+    def uninstall(self, context: InstallContext) -> InstallReport:
+        """The exact inverse of :meth:`install`. AdapterError for what is not ours."""
+
+    def inspect(self, context: InstallContext) -> Inspection:
+        """How the integration stands on disk; never raises for foreign data."""

@@ -1,0 +1,163 @@
+"""``companion.json``: boards and preferences, shared between the server and the command line.
+
+The file is a JSON object in which we own four keys (``boards``, ``autofocus``,
+``linkEnrichment``, ``webOrigin``); every other key and the order of keys survive each save. All
+changes go through :meth:`ConfigFile.change`: lock, read again, change, replace.
+"""
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Callable, Dict, Optional, Tuple
+from urllib.parse import urlsplit
+
+from companion.core.errors import StorageError
+from companion.core.files import ensure_private_dir, locked, write_atomically
+
+JsonObject = Dict[str, object]
+
+DEFAULT_WEB_ORIGIN = "https://subdavis.github.io"
+
+_LEGACY_ENRICHMENT = ("githubLinkEnrichment", "jiraLinkEnrichment")
+
+
+class ConfigFile:
+    """The configuration as it stands on disk; re-read whenever the file has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()  # Guards the two attributes below.
+        self._read: JsonObject = {}
+        self._stamp: Optional[Tuple[int, int, int]] = None
+        self.problem: Optional[str] = None
+        """Why the file on disk could not be used, or None. Kept until it can be read again."""
+
+    def read(self) -> JsonObject:
+        """The whole object. A missing file is empty; an unusable one is empty with ``problem``.
+
+        The caller must not change what it gets.
+        """
+        with self._lock:
+            stamp = self._stat()
+            if stamp is None or stamp != self._stamp:
+                self._read = self._load()
+                self._stamp = stamp
+            return self._read
+
+    def change(self, edit: Callable[[JsonObject], None]) -> JsonObject:
+        """Apply ``edit`` to the newest content and save it. Returns the new content.
+
+        Content that could not be parsed is kept beside as ``companion.json.unreadable-<time>``.
+        StorageError when it cannot be saved; the change then holds in memory only.
+        """
+        with self._lock:
+            try:
+                ensure_private_dir(self.path.parent)
+            except OSError as exc:
+                self._change_in_memory(edit)
+                raise StorageError(f"Cannot save {self.path}: {exc.strerror or exc}") from exc
+            with locked(self.path):
+                self._change_in_memory(edit)
+                try:
+                    if self.problem is not None:
+                        self._set_aside()
+                    write_atomically(self.path, _encode(self._read))
+                except OSError as exc:
+                    raise StorageError(f"Cannot save {self.path}: {exc.strerror or exc}") from exc
+            self.problem = None
+            self._stamp = self._stat()
+            return self._read
+
+    def _change_in_memory(self, edit: Callable[[JsonObject], None]) -> None:
+        content = dict(self.read())
+        edit(content)
+        self._read = content
+
+    def _set_aside(self) -> None:
+        aside = self.path.with_name(f"{self.path.name}.unreadable-{int(time.time())}")
+        aside.write_bytes(self.path.read_bytes())
+
+    def _stat(self) -> Optional[Tuple[int, int, int]]:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def _load(self) -> JsonObject:
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            self.problem = None
+            # Without a file (a home that cannot be written) what was changed in memory stands.
+            return self._read
+        except OSError as exc:
+            self.problem = f"{self.path}: {exc.strerror or exc}"
+            return self._read
+        try:
+            content = json.loads(raw.decode("utf-8", errors="replace"))
+        except (ValueError, RecursionError) as exc:
+            self.problem = f"{self.path} is not JSON: {exc}"
+            return {}
+        if not isinstance(content, dict):
+            self.problem = f"{self.path} holds no JSON object"
+            return {}
+        self.problem = None
+        return _without_legacy_keys(content)
+
+
+def flag(config: JsonObject, key: str) -> bool:
+    """A stored preference; only exactly ``true`` counts."""
+    return config.get(key) is True
+
+
+def web_origin(config: JsonObject) -> str:
+    """The hosted web app's origin: scheme, host and port of ``webOrigin``, or the default.
+
+    http and https only; a path is dropped; anything else falls back to the default.
+    """
+    value = config.get("webOrigin")
+    origin = normal_origin(value) if isinstance(value, str) else None
+    return origin or DEFAULT_WEB_ORIGIN
+
+
+def normal_origin(url: str) -> Optional[str]:
+    """Scheme, lower-cased host and non-default port of an http(s) URL, or None.
+
+    The form is that of the ``Origin`` header: no path, no default port, no trailing slash.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        return None
+    scheme = parts.scheme.lower()
+    if scheme not in ("http", "https") or not parts.hostname:
+        return None
+    host = parts.hostname.lower()
+    if ":" in host:
+        host = f"[{host}]"
+    if port is None or port == {"http": 80, "https": 443}[scheme]:
+        return f"{scheme}://{host}"
+    return f"{scheme}://{host}:{port}"
+
+
+def _without_legacy_keys(content: JsonObject) -> JsonObject:
+    """Older companions stored two enrichment switches; together they become ``linkEnrichment``."""
+    legacy = [content.pop(key, None) for key in _LEGACY_ENRICHMENT]
+    if not isinstance(content.get("linkEnrichment"), bool) and any(
+        isinstance(value, bool) for value in legacy
+    ):
+        content["linkEnrichment"] = any(value is True for value in legacy)
+    return content
+
+
+def _encode(content: JsonObject) -> bytes:
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate, valid JSON as an escape only
+        data = json.dumps(content, indent=2).encode("ascii")
+    return data + b"\n"

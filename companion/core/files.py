@@ -1,0 +1,148 @@
+"""Writing our own files so that nothing is lost: locks, atomic replacement, owner and mode.
+
+Every file the companion writes goes through here, so that a symlink kept in a dotfiles
+repository stays a symlink and a crash never leaves half a file.
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Iterator, Optional
+
+try:  # Windows has no fcntl; locking is then left out, as on a file system without locks.
+    import fcntl
+except ImportError:  # pragma: no cover - not on the platforms we test
+    fcntl = None  # type: ignore[assignment]
+
+PRIVATE_FILE_MODE = 0o600
+PRIVATE_DIR_MODE = 0o700
+
+# A lock is held for one read-modify-write of a small file: milliseconds. Whoever still waits
+# after this long goes on without the lock rather than hang (a dead NFS lock daemon, ENOLCK).
+LOCK_TIMEOUT_S = 2.0
+
+_NO_LOCKS_HERE = frozenset(
+    {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF}
+)
+_names = itertools.count()
+
+
+def ensure_private_dir(path: Path) -> None:
+    """Make a folder (and its parents) for this user alone. An existing one keeps its mode.
+
+    OSError when it cannot be made.
+    """
+    path.mkdir(mode=PRIVATE_DIR_MODE, parents=True, exist_ok=True)
+
+
+def real_target(path: Path) -> Path:
+    """The file that a write to ``path`` should replace: the end of a chain of symlinks.
+
+    A dangling link is followed to where it points. OSError (ELOOP) for a circle.
+    """
+    seen = 0
+    while path.is_symlink():
+        seen += 1
+        if seen > 40:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        path = path.parent / os.readlink(path)
+    return path
+
+
+def write_atomically(path: Path, data: bytes, mode: int = PRIVATE_FILE_MODE) -> None:
+    """Replace the file's content as a whole: write beside, fsync, rename.
+
+    A symlink stays, its target is replaced. An existing file keeps its mode and, where the
+    system lets us, its owner; a new one gets ``mode``. OSError when it cannot be written; the
+    old content is then untouched and nothing is left beside it.
+    """
+    target = real_target(path)
+    try:
+        before: Optional[os.stat_result] = os.stat(target)
+    except FileNotFoundError:
+        before = None
+    beside = target.with_name(f".{target.name}.{os.getpid()}-{next(_names)}.tmp")
+    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
+    try:
+        try:
+            write_all(fd, data)
+            _keep_owner_and_mode(fd, before, mode)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+    sync_dir(target.parent)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte: ``os.write`` may take fewer than it is given. OSError as it comes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_dir(folder: Path) -> None:
+    """Make a rename in this folder durable; best effort, some file systems refuse it."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _keep_owner_and_mode(fd: int, before: Optional[os.stat_result], mode: int) -> None:
+    if before is None:
+        os.fchmod(fd, mode)
+        return
+    if hasattr(os, "fchown"):
+        with contextlib.suppress(OSError):
+            os.fchown(fd, before.st_uid, before.st_gid)
+    os.fchmod(fd, stat.S_IMODE(before.st_mode))
+
+
+_in_process = threading.Lock()  # Serialises the threads of this process: flock is per open file.
+
+
+@contextlib.contextmanager
+def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
+    """Hold a lock file beside ``path`` while a small file is read, changed and replaced.
+
+    Yields whether the lock was really had. Where locks do not work (NFS, FUSE, a read-only
+    folder) the block runs all the same: a lost lock must never become a hang.
+    """
+    with _in_process:
+        fd = _try_lock(path.with_name(f".{path.name}.lock"), timeout_s)
+        try:
+            yield fd is not None
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+
+def _try_lock(lock_path: Path, timeout_s: float) -> Optional[int]:
+    if fcntl is None:
+        return None
+    try:
+        fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE_MODE)
+    except OSError:
+        return None
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd
+        except OSError as exc:
+            if exc.errno in _NO_LOCKS_HERE or time.monotonic() >= end:
+                os.close(fd)
+                return None
+        time.sleep(0.01)
