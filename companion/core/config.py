@@ -58,7 +58,7 @@ class ConfigFile:
             except OSError as exc:
                 self._change_in_memory(edit)
                 raise StorageError(f"Cannot save {self.path}: {exc.strerror or exc}") from exc
-            with locked(self.path):
+            with locked(self.path.parent):
                 self._change_in_memory(edit)
                 try:
                     if self.problem is not None:

@@ -114,14 +114,15 @@ _in_process = threading.Lock()  # Serialises the threads of this process: flock 
 
 
 @contextlib.contextmanager
-def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
-    """Hold a lock file beside ``path`` while a small file is read, changed and replaced.
+def locked(folder: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
+    """Hold a lock on ``folder`` while a small file in it is read, changed and replaced.
 
-    Yields whether the lock was really had. Where locks do not work (NFS, FUSE, a read-only
-    folder) the block runs all the same: a lost lock must never become a hang.
+    The folder itself is locked, so that no lock file is left behind. Yields whether the lock was
+    really had. Where locks do not work (NFS, FUSE) the block runs all the same: a lost lock must
+    never become a hang.
     """
     with _in_process:
-        fd = _try_lock(path.with_name(f".{path.name}.lock"), timeout_s)
+        fd = _try_lock(folder, timeout_s)
         try:
             yield fd is not None
         finally:
@@ -129,11 +130,11 @@ def locked(path: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
                 os.close(fd)
 
 
-def _try_lock(lock_path: Path, timeout_s: float) -> Optional[int]:
+def _try_lock(folder: Path, timeout_s: float) -> Optional[int]:
     if fcntl is None:
         return None
     try:
-        fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE_MODE)
+        fd = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
     end = time.monotonic() + timeout_s
