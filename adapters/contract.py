@@ -152,6 +152,8 @@ class Adapter(Protocol):
     """For people: ``Claude Code``."""
     EVENTS: Tuple[str, ...]
     """Every hook event name this adapter knows; empty for an agent without hooks."""
+    ENVIRONMENT: Tuple[Tuple[str, str], ...]
+    """Environment variables that this adapter reads: (name, one line for the help text)."""
 
     def session_of(self, payload: HookPayload) -> str:
         """The session id a payload speaks of, or an empty string."""

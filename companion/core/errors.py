@@ -1,7 +1,7 @@
 """The tree of errors that the companion raises. One meaning per class.
 
     CompanionError                  anything that can be told to a user in one line
-    ├── UsageError                  the command line is wrong                        exit 2
+    ├── UsageError                  the command line is wrong                        exit 1
     ├── SettingsError               an environment value or option cannot be used    exit 2
     ├── RequestError                the client's request cannot be served
     │   ├── BadRequest              400
@@ -32,8 +32,6 @@ class CompanionError(Exception):
 
 class UsageError(CompanionError):
     """The command line cannot be understood."""
-
-    exit_code = 2
 
 
 class SettingsError(CompanionError):
