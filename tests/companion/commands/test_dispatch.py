@@ -1,0 +1,83 @@
+"""The command line's front door: which command runs, and what each failure looks like."""
+
+import pytest
+
+from companion.commands import dispatch
+from companion.core.errors import SettingsError
+
+
+@pytest.fixture
+def status_command(monkeypatch):
+    """Puts a function in the place of ``status``'s run."""
+
+    def replace(run):
+        from companion.commands import status
+
+        monkeypatch.setattr(status, "run", run)
+
+    return replace
+
+
+def test_unknown_command_prints_the_help_on_stderr(capsys):
+    """A typing error is answered with what there is, on stderr, exit code 1."""
+    assert dispatch.run(["stauts"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith('Unknown command "stauts".\n')
+    assert "  serve " in err
+
+
+@pytest.mark.parametrize("spelling", ["help", "-h", "--help"])
+def test_help_has_three_spellings(spelling, capsys):
+    """All three print the same text on stdout and succeed."""
+    assert dispatch.run([spelling]) == 0
+    out, err = capsys.readouterr()
+    assert "Commands:" in out and err == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["install", "nobody"], ["uninstall", "nobody"], ["backfill", "nobody"], ["board", "fly"]]
+)
+def test_wrong_argument_is_a_usage_line(arguments, capsys):
+    """What a command cannot understand is a usage line on stderr, exit code 1."""
+    assert dispatch.run(arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"Usage: mdello.pyz {arguments[0]}")
+    assert "mdello.pyz help" in err
+
+
+def test_an_unusable_environment_value_is_exit_2(status_command, capsys):
+    """The line names what is wrong; no traceback."""
+
+    def refuse(args):
+        raise SettingsError("MDELLO_COMPANION_PORT is 'x': it must be a number.")
+
+    status_command(refuse)
+    assert dispatch.run(["status"]) == 2
+    assert capsys.readouterr().err == "MDELLO_COMPANION_PORT is 'x': it must be a number.\n"
+
+
+def test_a_fault_of_ours_is_one_line_and_exit_3(status_command, capsys, monkeypatch):
+    """A person sees one line; DEBUG=1 shows where it happened."""
+
+    def break_down(args):
+        raise RuntimeError("boom")
+
+    status_command(break_down)
+    monkeypatch.delenv("DEBUG", raising=False)
+    assert dispatch.run(["status"]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setenv("DEBUG", "1")
+    assert dispatch.run(["status"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_exit_130(status_command):
+    """As a shell expects it."""
+
+    def interrupt(args):
+        raise KeyboardInterrupt
+
+    status_command(interrupt)
+    assert dispatch.run(["status"]) == 130
