@@ -110,9 +110,11 @@ class InstallContext:
     interpreter: str
     """Absolute path of the Python that runs us."""
     transport: str = "http"
-    """``http`` or ``command``: how turn events travel."""
+    """``http`` or ``command``: how turn events travel; empty: as now installed, else ``http``."""
     which: Callable[[str], Optional[str]] = lambda name: None
-    """Finds a program on PATH: name to absolute path, or None."""
+    """Finds a program on PATH: name (or path) to absolute path, or None."""
+    version: str = "0"
+    """Our own version, for manifests."""
 
 
 @dataclass(frozen=True)
