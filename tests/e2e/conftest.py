@@ -1,0 +1,72 @@
+"""Fixtures of the end-to-end tests: the real CLI, a terminal, and a person with everything in place."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Callable, Iterator, List, NoReturn
+
+import pytest
+
+from tests.e2e import agent_cli
+from tests.e2e.world import World
+
+REQUIRE_VARIABLE = "MDELLO_REQUIRE_AGENTS"
+"""Set to 1 where these tests must run: what is missing then fails instead of being skipped."""
+
+MakeWorld = Callable[..., World]
+
+
+def _missing(reason: str) -> NoReturn:
+    if os.environ.get(REQUIRE_VARIABLE) == "1":
+        pytest.fail(f"{REQUIRE_VARIABLE}=1, but {reason}")
+    pytest.skip(reason)
+
+
+def _cli(version: str) -> Path:
+    try:
+        return agent_cli.fetch(version)
+    except agent_cli.CliMissing as missing:
+        _missing(str(missing))
+
+
+@pytest.fixture(scope="session")
+def claude_cli() -> Path:
+    """The pinned current CLI."""
+    return _cli(agent_cli.CURRENT)
+
+
+@pytest.fixture(scope="session")
+def oldest_cli() -> Path:
+    """The oldest CLI whose plugin loader must take our hooks."""
+    return _cli(agent_cli.OLDEST)
+
+
+@pytest.fixture(scope="session")
+def tmux() -> str:
+    """tmux, for the tests that look at the terminal UI."""
+    return shutil.which("tmux") or _missing("tmux is not installed (the terminal UI is driven in it)")
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, pyz: Path, claude_cli: Path) -> Iterator[MakeWorld]:
+    """Makes isolated persons with a board; everything they start is ended with the test."""
+    made: List[World] = []
+
+    def make(home_name: str = "home", cli: Path = claude_cli) -> World:
+        world = World(tmp_path / f"world{len(made)}", pyz, cli, home_name).__enter__()
+        made.append(world)
+        world.make_board()
+        return world
+
+    yield make
+    for world in made:
+        world.__exit__()
+
+
+@pytest.fixture
+def world(make_world: MakeWorld) -> World:
+    """A person with a board, our hooks installed and the companion running."""
+    world = make_world()
+    world.mdello("install", "claude")
+    world.start_companion()
+    return world

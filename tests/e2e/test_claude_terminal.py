@@ -1,0 +1,178 @@
+"""The real CLI in its terminal UI, in a tmux of its own: dialogs, background work, quiet screens."""
+
+import uuid
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.e2e.conftest import MakeWorld
+from tests.e2e.screen import Screen
+from tests.e2e.world import Card, Json, World, card_text, say, use, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("tmux")]
+
+QUESTION = "Which colour shall it have?"
+ASK: Json = use(
+    "AskUserQuestion",
+    questions=[
+        {
+            "question": QUESTION,
+            "header": "Colour",
+            "options": [{"label": "Red", "description": "Warm"}, {"label": "Blue", "description": "Cool"}],
+            "multiSelect": False,
+        }
+    ],
+)
+CONFIRM = "Do you want to proceed?"
+
+
+def leave(screen: Screen) -> None:
+    """End the session as a person does."""
+    screen.submit("/exit")
+    screen.wait_for_end()
+
+
+def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: World) -> None:
+    """Prompt, Write of a second card, question, end, resume: both cards show every step in order."""
+    named, written = world.card("named.md"), Card(world.board / "written.md", str(uuid.uuid4()))
+    write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
+    marker = world.script("ask", write, ASK, say("Colour taken."))
+    session = str(uuid.uuid4())
+    expected = ["running", "waiting_for_input", "running", "ready_for_review", "closed"]
+    with world.stream() as stream:
+        with world.terminal("--session-id", session) as screen:
+            screen.wait_for_prompt()
+            screen.submit(f"{marker} Work on {named.path}")
+            screen.wait_for(QUESTION)
+            stream.wait_for(named.uuid, expected[:2], session)
+            screen.answer(QUESTION, "1")
+            screen.wait_for("Colour taken.")
+            stream.wait_for(named.uuid, expected[:4], session)
+            leave(screen)
+        stream.wait_for(named.uuid, expected, session)
+        stream.wait_for(written.uuid, expected, session)
+
+        expected += ["idle", "running", "ready_for_review", "closed"]
+        with world.terminal("--resume", session) as screen:
+            screen.wait_for_prompt()
+            stream.wait_for(named.uuid, expected[:6], session)
+            screen.submit(f"{world.script('more', say('More done.'))} Go on")
+            screen.wait_for("More done.")
+            stream.wait_for(named.uuid, expected[:8], session)
+            leave(screen)
+        stream.wait_for(named.uuid, expected, session)
+        stream.wait_for(written.uuid, expected, session)
+
+
+def test_a_permission_asked_and_granted(world: World) -> None:
+    """Waiting while the dialog is open, running as soon as the tool was allowed and has run."""
+    named, written = world.card("named.md"), Card(world.board / "written.md", str(uuid.uuid4()))
+    write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
+    marker = world.script("permit", write, say("Written."))
+    dialog = "Do you want to create written.md?"
+    with world.stream() as stream, world.terminal(mode="default") as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{marker} Work on {named.path}")
+        screen.wait_for(dialog)
+        stream.wait_for(named.uuid, ["running", "waiting_for_input"])
+        screen.answer(dialog, "1")
+        screen.wait_for("● Written.")
+        stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
+        stream.wait_for(written.uuid, ["running", "ready_for_review"])
+
+
+def start_background_agent(world: World, screen: Screen, card: Card, release: Path) -> None:
+    """A turn that ends while the subagent it started still waits for its model."""
+    world.script("inner", use("Bash", {"wait_for": str(release)}, command="ls /"), say("Inner end."))
+    agent = use(
+        "Agent",
+        subagent_type="general-purpose",
+        description="Look around",
+        prompt="[[script:inner]] Look",
+        run_in_background=True,
+    )
+    marker = world.script("outer", agent, say("Started it."), say("It came back."))
+    screen.wait_for_prompt()
+    screen.submit(f"{marker} Work on {card.path}")
+    screen.wait_for("Started it.")
+    world.wait_for_event("Stop")
+
+
+def test_a_background_subagent_that_outlives_stop(world: World, tmp_path: Path) -> None:
+    """Not ready for review before it is done; its permission dialog after Stop counts as waiting."""
+    named, release = world.card("named.md"), tmp_path / "release"
+    with world.stream() as stream, world.terminal(mode="default") as screen:
+        start_background_agent(world, screen, named, release)
+        stream.wait_for(named.uuid, ["running"])
+        release.touch()
+        screen.wait_for(CONFIRM)
+        stream.wait_for(named.uuid, ["running", "waiting_for_input"])
+        screen.answer(CONFIRM, "1")
+        screen.wait_for("It came back.")
+        stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
+
+
+def screens_without_companion(world: World) -> str:
+    """All that a person sees of a session with tools while no companion runs, end included."""
+    written = Card(world.board / "written.md", str(uuid.uuid4()))
+    write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
+    marker = world.script("quiet", write, ASK, say("Colour taken."))
+    with world.terminal() as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{marker} Work on {world.card('named.md').path}")
+        screen.answer(QUESTION, "1")
+        screen.wait_for("Colour taken.")
+        leave(screen)
+        screen.text()
+        return screen.seen()
+
+
+def lines_about_hooks(text: str) -> List[str]:
+    """Screen lines that speak of hooks."""
+    return [line for line in text.splitlines() if "hook" in line.lower()]
+
+
+def test_command_transport_is_quiet_while_the_companion_is_down(make_world: MakeWorld) -> None:
+    """No line of hook error, from the first prompt to the end of the session."""
+    world = make_world()
+    world.mdello("install", "claude", "--transport", "command")
+    assert lines_about_hooks(screens_without_companion(world)) == []
+
+
+def test_http_transport_shows_its_errors_while_the_companion_is_down(make_world: MakeWorld) -> None:
+    """The counter-check of the test above: with http such lines are there to be seen."""
+    world = make_world()
+    world.mdello("install", "claude", "--transport", "http")
+    assert lines_about_hooks(screens_without_companion(world)) != []
+
+
+def test_statuses_over_command_transport_keep_their_order(make_world: MakeWorld) -> None:
+    """Hooks that nobody waits for still arrive in the order in which they fired."""
+    world = make_world()
+    world.mdello("install", "claude", "--transport", "command")
+    world.start_companion()
+    named = world.card("named.md")
+    marker = world.script("ask", ASK, say("Colour taken."))
+    with world.stream() as stream, world.terminal() as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{marker} Work on {named.path}")
+        screen.answer(QUESTION, "1")
+        screen.wait_for("Colour taken.")
+        leave(screen)
+        stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review", "closed"])
+
+
+def test_clear_leaves_the_cards_with_the_old_session(world: World) -> None:
+    """/clear closes the session; the new one begins without its cards."""
+    named = world.card("named.md")
+    with world.stream() as stream, world.terminal() as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{world.script('first', say('First done.'))} Work on {named.path}")
+        screen.wait_for("First done.")
+        screen.submit("/clear")
+        stream.wait_for(named.uuid, ["running", "ready_for_review", "closed"])
+        screen.submit(f"{world.script('second', say('Second done.'))} Something else")
+        screen.wait_for("Second done.")
+        world.wait_for_event("Stop")
+        wait_until(lambda: world.linked() == {named.uuid: "closed"}, "the closed card alone")

@@ -1,0 +1,327 @@
+"""One isolated person: a home, a project, a board, a scripted model, the built file and the real CLI."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional
+
+from tests.e2e import agent_cli
+from tests.e2e.screen import Screen
+from tests.e2e.stream import EventStream
+
+MODEL_SERVER = Path(__file__).resolve().parents[1] / "fakes" / "model_server.py"
+API_KEY = "dummy-key-for-loopback"
+
+WAIT_S = 30.0
+RUN_LIMIT_S = 120.0
+POLL_S = 0.05
+
+Json = Dict[str, object]
+
+
+class Run(NamedTuple):
+    """What a finished program left."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Json:
+        """stdout as one JSON object."""
+        value = json.loads(self.stdout)
+        assert isinstance(value, dict), self.stdout
+        return value
+
+
+class Card(NamedTuple):
+    """A Markdown card on the board."""
+
+    path: Path
+    uuid: str
+
+
+def say(text: str, **more: object) -> Json:
+    """A scripted reply that only talks."""
+    return {"blocks": [{"text": text}], **more}
+
+
+def use(tool: str, more: Optional[Json] = None, **arguments: object) -> Json:
+    """A scripted reply that calls one tool."""
+    return {"blocks": [{"text": f"I use {tool}."}, {"tool": tool, "input": arguments}], **(more or {})}
+
+
+def card_text(card_uuid: str, title: str) -> str:
+    """A card as the board program writes it; without a uuid when that is empty."""
+    head = f"uuid: {card_uuid}\n" if card_uuid else ""
+    return f"---\n{head}title: {title}\ncolumn: todo\n---\n\n{title}\n"
+
+
+def wait_until(holds: Callable[[], bool], what: str, timeout_s: float = WAIT_S) -> None:
+    """Poll until ``holds``. AssertionError after ``timeout_s``."""
+    until = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < until, f"no {what} within {timeout_s:g} s"
+        time.sleep(POLL_S)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody holds right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class World:
+    """Everything one test needs. Use as a context manager: all that was started is ended by pid."""
+
+    def __init__(self, root: Path, pyz: Path, cli: Path, home_name: str = "home") -> None:
+        self.root = root.resolve()
+        self.home = self._folder(home_name)
+        self.project = self._folder("project")
+        self.board = self.root / "board"
+        self.pyz = pyz
+        self.cli = cli
+        self.port = free_port()
+        self.board_uuid = ""
+        self.extra_environ: Dict[str, str] = {}
+        """What a test adds to the clean environment of every program started here."""
+        self._scripts_file = self.root / "scripts.json"
+        self._scripts: Dict[str, List[Json]] = {}
+        self._processes: List[subprocess.Popen[str]] = []
+        self._companion: Optional[subprocess.Popen[str]] = None
+        self._model_port = 0
+
+    def __enter__(self) -> "World":
+        self._scripts_file.write_text("{}", "utf-8")
+        self._start_model()
+        self.trust(self.home)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    # The environment ---------------------------------------------------------------------------
+
+    def environ(self) -> Dict[str, str]:
+        """A clean environment: nothing of the person who runs the tests but PATH."""
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ.get("PATH", os.defpath),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "USER": "dev",
+            "SHELL": "/bin/bash",
+            "MDELLO_COMPANION_PORT": str(self.port),
+            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self._model_port}",
+            "ANTHROPIC_API_KEY": API_KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "0",
+            **self.extra_environ,
+        }
+
+    def trust(self, folder: Path) -> None:
+        """Write to ``folder`` what the CLI keeps of earlier starts: no welcome, and no question about
+        the key, the project or the board."""
+        trusted = {
+            "hasTrustDialogAccepted": True,
+            "hasCompletedProjectOnboarding": True,
+            "projectOnboardingSeenCount": 1,
+            "allowedTools": [],
+        }
+        config = {
+            "hasCompletedOnboarding": True,
+            "lastOnboardingVersion": agent_cli.CURRENT,
+            "theme": "dark",
+            "numStartups": 5,
+            "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
+            "projects": {str(place): trusted for place in (self.project, self.board)},
+        }
+        (folder / ".claude.json").write_text(json.dumps(config), "utf-8")
+
+    def script(self, name: str, *steps: Json) -> str:
+        """Write what the model answers to ``[[script:name]]``; returns that marker."""
+        self._scripts[name] = list(steps)
+        beside = self._scripts_file.with_suffix(".new")
+        beside.write_text(json.dumps(self._scripts), "utf-8")
+        beside.replace(self._scripts_file)
+        return f"[[script:{name}]]"
+
+    def card(self, name: str) -> Card:
+        """A new card with a uuid, written by "the board"."""
+        card = Card(self.board / name, str(uuid.uuid4()))
+        card.path.write_text(card_text(card.uuid, card.path.stem), "utf-8")
+        return card
+
+    # The product -------------------------------------------------------------------------------
+
+    def mdello(self, *arguments: str, code: Optional[int] = 0) -> Run:
+        """Run one command of the built file; its exit code is checked unless ``code`` is None."""
+        done = self._run([sys.executable, str(self.pyz), *arguments], self.root)
+        if code is not None:
+            assert done.code == code, (arguments, done)
+        return done
+
+    def make_board(self, folder: Optional[Path] = None) -> None:
+        """``board init``, and note its uuid."""
+        self.board = folder or self.board
+        self.trust(self.home)
+        self.mdello("board", "init", str(self.board))
+        found = re.search(r"uuid: *[\"']?([0-9a-f-]{36})", (self.board / "mdello.yml").read_text("utf-8"))
+        assert found is not None, (self.board / "mdello.yml").read_text("utf-8")
+        self.board_uuid = found.group(1)
+
+    def start_companion(self) -> None:
+        """``serve``, and wait until it answers."""
+        log = (self.root / "companion.out").open("a", encoding="utf-8")
+        with log:
+            self._companion = subprocess.Popen(
+                [sys.executable, str(self.pyz), "serve"],
+                env=self.environ(),
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        self._processes.append(self._companion)
+        wait_until(self._answers, "companion: " + (self.root / "companion.out").read_text("utf-8"))
+
+    def stop_companion(self, kind: signal.Signals = signal.SIGTERM) -> None:
+        """End the companion, politely or not, and wait for its end."""
+        assert self._companion is not None
+        self._companion.send_signal(kind)
+        self._companion.wait(WAIT_S)
+        self._companion = None
+
+    def stream(self) -> EventStream:
+        """An open ``/events`` of the board."""
+        return EventStream(self.port, self.board_uuid, str(self.board))
+
+    def get(self, path: str) -> object:
+        """The JSON answer of the companion to a GET."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            body = response.read()
+            assert response.status == 200, body
+            return json.loads(body)
+        finally:
+            connection.close()
+
+    def associations(self) -> List[Json]:
+        """All associations that the companion holds."""
+        value = self.get("/associations")
+        assert isinstance(value, list)
+        return value
+
+    def linked(self) -> Dict[str, str]:
+        """Card uuid to status, as the companion holds them."""
+        return {str(one["cardUuid"]): str(one["status"]) for one in self.associations()}
+
+    def wait_for_event(self, name: str, count: int = 0) -> None:
+        """Wait until the newest hook event that arrived is ``name`` (and ``count`` have arrived)."""
+
+        def arrived() -> bool:
+            harness = self.harness_facts()
+            return harness.get("lastEvent") == name and int(str(harness.get("events", 0))) >= count
+
+        wait_until(arrived, f"hook event {name}")
+
+    def harness_facts(self) -> Mapping[str, object]:
+        """What ``/health`` says of the agent's hooks."""
+        health = self.get("/health")
+        assert isinstance(health, dict)
+        facts = health.get("harnesses", {}).get("claude", {})
+        assert isinstance(facts, dict)
+        return facts
+
+    def _answers(self) -> bool:
+        assert self._companion is not None
+        assert self._companion.poll() is None, (self.root / "companion.out").read_text("utf-8")
+        try:
+            self.get("/health")
+        except OSError:
+            return False
+        return True
+
+    # The agent ---------------------------------------------------------------------------------
+
+    def headless(self, prompt: str, *flags: str, form: str = "json") -> Run:
+        """One ``claude -p`` run, waited for."""
+        return self._run(self.headless_command(prompt, *flags, form=form), self.project)
+
+    def headless_in_background(self, prompt: str, *flags: str) -> "subprocess.Popen[str]":
+        """One ``claude -p`` run that goes on while the test acts; finish it with :meth:`finish`."""
+        process = subprocess.Popen(
+            self.headless_command(prompt, *flags),
+            env=self.environ(),
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self._processes.append(process)
+        return process
+
+    def finish(self, process: "subprocess.Popen[str]") -> Run:
+        """Wait for a run in the background."""
+        stdout, stderr = process.communicate(timeout=RUN_LIMIT_S)
+        return Run(process.returncode, stdout, stderr)
+
+    def headless_command(self, prompt: str, *flags: str, form: str = "json") -> List[str]:
+        """The argv of one ``claude -p`` run that may edit files on the board."""
+        mode = ["--permission-mode", "acceptEdits", "--add-dir", str(self.board)]
+        return [str(self.cli), "-p", prompt, "--output-format", form, *mode, *flags]
+
+    def run_cli(self, *arguments: str) -> Run:
+        """One subcommand of the CLI, waited for."""
+        return self._run([str(self.cli), *arguments], self.project)
+
+    def terminal(self, *flags: str, mode: str = "acceptEdits") -> Screen:
+        """The CLI in its terminal UI."""
+        command = [str(self.cli), "--permission-mode", mode, "--add-dir", str(self.board), *flags]
+        return Screen(command, self.environ(), self.project)
+
+    def _run(self, command: List[str], folder: Path) -> Run:
+        done = subprocess.run(
+            command,
+            env=self.environ(),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=RUN_LIMIT_S,
+        )
+        return Run(done.returncode, done.stdout, done.stderr)
+
+    def _start_model(self) -> None:
+        log = self.root / "model.jsonl"
+        command = [sys.executable, str(MODEL_SERVER), "--scripts", str(self._scripts_file), "--log", str(log)]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self._processes.append(process)
+        assert process.stdout is not None
+        self._model_port = int(process.stdout.readline())
+
+    def _folder(self, name: str) -> Path:
+        folder = self.root / name
+        folder.mkdir(parents=True)
+        return folder
