@@ -1,16 +1,20 @@
 """mdello: which agent session works on which Markdown card, live."""
 
 import sys
-from typing import List, Optional
 
 __version__ = "0.1.0"
 
 
-def main(argv: Optional[List[str]] = None) -> int:
+def main(argv: "list[str] | None" = None) -> int:
     """Run one command. Returns the exit code; see ``mdello help`` for what each code means."""
+    # No typing up there: it would cost more than all of --version.
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] == ["--version"]:  # First of all: this one must not wait for any import.
         return _version(verbose="--verbose" in arguments)
+    if arguments[:1] == ["hook-post"]:  # Runs inside an agent's session: no parser, no error.
+        from companion.commands import hook_post  # noqa: PLC0415
+
+        return hook_post.main(arguments[1:])
     from companion.commands import dispatch  # noqa: PLC0415 - heavier than the line above
 
     return dispatch.run(arguments)
