@@ -9,8 +9,11 @@ a finder of ours stands first on ``sys.meta_path``. Standing first also means th
 import marshal
 import os
 import sys
-from types import CodeType, ModuleType
-from typing import Any, Dict, Optional, Sequence
+
+TYPE_CHECKING = False  # Type checkers know the name. Importing typing costs a third of the start.
+if TYPE_CHECKING:
+    from types import CodeType, ModuleType
+    from typing import Any, Sequence
 
 OURS = ("mdello", "companion", "adapters")
 """The top-level names that only we may provide."""
@@ -35,13 +38,13 @@ class ArchiveFinder:
     Both finder and loader, as :class:`zipimport.zipimporter` is.
     """
 
-    def __init__(self, here: str, ready: Dict[str, bytes]) -> None:
+    def __init__(self, here: str, ready: dict[str, bytes]) -> None:
         self.here = here
         self.site = os.path.join(here, "site-packages")
         self._ready = ready
-        self._zip: Any = None
+        self._zip: "Any" = None
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: "Sequence[str] | None" = None, target: "Any" = None) -> "Any":
         """The spec of a module of ours, or None for anybody else's."""
         if name.partition(".")[0] not in OURS:
             return None
@@ -57,10 +60,10 @@ class ArchiveFinder:
             spec.submodule_search_locations = [os.path.dirname(filename)]
         return spec
 
-    def create_module(self, spec: Any) -> None:
+    def create_module(self, spec: "Any") -> None:
         """None: the ordinary kind of module will do."""
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
         """Run the module's code in its namespace."""
         exec(self.get_code(module.__name__), module.__dict__)
 
@@ -68,7 +71,7 @@ class ArchiveFinder:
         """Whether the module is a package."""
         return (self.get_filename(name) or "").endswith("__init__.py")
 
-    def get_filename(self, name: str) -> Optional[str]:
+    def get_filename(self, name: str) -> "str | None":
         """The path that a traceback shows (inside the archive), or None when there is no such module."""
         base = os.path.join(self.site, *name.split("."))
         packed = self._ready.get(name)
@@ -80,18 +83,18 @@ class ArchiveFinder:
                 return filename
         return None
 
-    def get_code(self, name: str) -> CodeType:
+    def get_code(self, name: str) -> "CodeType":
         """The module's code. ImportError when there is no such module."""
         packed = self._ready.get(name)
         if packed is not None:
-            code: CodeType = marshal.loads(packed[1:])
+            code: "CodeType" = marshal.loads(packed[1:])
             return code
         filename = self.get_filename(name)
         if filename is None:
             raise ImportError(f"no module named {name!r}", name=name)
         return compile(self.get_data(filename), filename, "exec", dont_inherit=True)
 
-    def get_source(self, name: str) -> Optional[str]:
+    def get_source(self, name: str) -> "str | None":
         """The module's text, for tracebacks."""
         filename = self.get_filename(name)
         return self.get_data(filename).decode("utf-8") if filename else None
@@ -101,12 +104,12 @@ class ArchiveFinder:
         data: bytes = self._importer().get_data(path)
         return data
 
-    def get_resource_reader(self, name: str) -> Any:
+    def get_resource_reader(self, name: str) -> "Any":
         """What ``importlib.resources`` reads a package's files with."""
         import zipimport  # noqa: PLC0415
 
         parent = os.path.join(self.site, *name.split(".")[:-1])
-        return zipimport.zipimporter(parent).get_resource_reader(name)  # type: ignore[attr-defined]
+        return zipimport.zipimporter(parent).get_resource_reader(name)
 
     def _has(self, filename: str) -> bool:
         try:
@@ -115,7 +118,7 @@ class ArchiveFinder:
             return False
         return True
 
-    def _importer(self) -> Any:
+    def _importer(self) -> "Any":
         if self._zip is None:  # Late, since it reads the archive's directory once more.
             import zipimport  # noqa: PLC0415
 
@@ -123,7 +126,7 @@ class ArchiveFinder:
         return self._zip
 
 
-def run(here: str, ready: Dict[str, bytes]) -> int:
+def run(here: str, ready: dict[str, bytes]) -> int:
     """Start the program that ``here`` (the archive, or a folder it was unzipped into) holds.
 
     Returns the exit code. Shiv's own start-up runs instead when one of its variables asks for it.
@@ -138,10 +141,10 @@ def run(here: str, ready: Dict[str, bytes]) -> int:
     return mdello.main()
 
 
-def _put_ours_first(here: str, ready: Dict[str, bytes]) -> None:
+def _put_ours_first(here: str, ready: dict[str, bytes]) -> None:
     """See that the names of ours mean our modules, whatever is on PYTHONPATH or imported already."""
     if os.path.isfile(here):
-        sys.meta_path.insert(0, ArchiveFinder(here, ready))  # type: ignore[arg-type]
+        sys.meta_path.insert(0, ArchiveFinder(here, ready))
     # Python put the archive's root there, as the path was typed: relative, it dies with a chdir.
     sys.path[0] = os.path.join(here, "site-packages")
     for name in list(sys.modules):  # A sitecustomize may have imported a stranger of that name.

@@ -14,7 +14,7 @@ import os
 from importlib.util import MAGIC_NUMBER  # Loaded already: Python needed it to open the archive.
 
 here = os.path.dirname(os.path.abspath(__file__))
-loader = __loader__  # Given to __main__ by Python; reads from the archive or from a folder.
+loader = __loader__  # type: ignore[name-defined] # Given to __main__ by Python; reads from the archive or from a folder.
 root = os.path.dirname(__file__)
 
 # One member holds the modules compiled for this Python. For any other Python there is none, and
@@ -32,4 +32,4 @@ else:
 
 start = {"__name__": "companion.archive.start"}
 exec(code, start)
-sys.exit(start["run"](here, ready))
+sys.exit(start["run"](here, ready))  # type: ignore[operator]
