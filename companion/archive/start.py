@@ -42,7 +42,7 @@ class ArchiveFinder:
         self.here = here
         self.site = os.path.join(here, "site-packages")
         self._ready = ready
-        self._zip: "Any" = None
+        self._zip: Any = None
 
     def find_spec(self, name: str, path: "Sequence[str] | None" = None, target: "Any" = None) -> "Any":
         """The spec of a module of ours, or None for anybody else's."""
@@ -87,7 +87,7 @@ class ArchiveFinder:
         """The module's code. ImportError when there is no such module."""
         packed = self._ready.get(name)
         if packed is not None:
-            code: "CodeType" = marshal.loads(packed[1:])
+            code: CodeType = marshal.loads(packed[1:])
             return code
         filename = self.get_filename(name)
         if filename is None:
