@@ -11,7 +11,9 @@
     │   ├── RequestTimeout          408
     │   ├── Conflict                409
     │   ├── BodyTooLarge            400 (the contract's choice, not 413)
-    │   └── UnsupportedMediaType    415
+    │   ├── UnsupportedMediaType    415
+    │   └── Overloaded              503
+    ├── CompanionUnreachable        our own client got no usable answer from the port
     ├── CardReadError               a card's file is there but cannot be read        400
     ├── BoardError                  a board cannot be made, read or registered       400
     └── StorageError                our own files cannot be written                  500
@@ -92,6 +94,16 @@ class UnsupportedMediaType(RequestError):
     """The body is declared to be something else than JSON."""
 
     status = 415
+
+
+class Overloaded(RequestError):
+    """As much of this is open as we admit."""
+
+    status = 503
+
+
+class CompanionUnreachable(CompanionError):
+    """Nobody listens on the port, or what answers is no JSON, a refusal, or comes too late."""
 
 
 class CardReadError(CompanionError):

@@ -1,0 +1,49 @@
+"""Which function answers: one list of routes."""
+
+from dataclasses import dataclass
+from typing import Callable, Tuple
+
+from companion.core.errors import MethodNotAllowed, NotFound
+from companion.web.guard import hook_name
+from companion.web.messages import Reply, Request, Response
+from companion.web.routes import associations, events, health, hooks, settings
+from companion.web.services import Services
+
+_ANY_HARNESS = "/hooks/<harness>"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One line of the table."""
+
+    method: str
+    path: str
+    answer: Callable[[Request, Services], Reply]
+
+
+ROUTES: Tuple[Route, ...] = (
+    Route("GET", "/associations", associations.get),
+    Route("POST", "/associations", associations.post),
+    Route("DELETE", "/associations", associations.delete),
+    Route("GET", "/events", events.get),
+    Route("GET", "/health", health.get),
+    Route("GET", "/settings", settings.get),
+    Route("POST", "/settings", settings.post),
+    Route("POST", _ANY_HARNESS, hooks.post),
+)
+
+
+def answer(request: Request, services: Services) -> Reply:
+    """The answer to an admitted request. RequestError, other CompanionErrors and bugs as they come."""
+    harness = hook_name(request.path)
+    if request.method == "OPTIONS":  # A hook client never asks, and a page must not learn anything.
+        return Response(204 if harness is None else 404)
+    path = request.path if harness is None else _ANY_HARNESS
+    here = [route for route in ROUTES if route.path == path]
+    for route in here:
+        if route.method == request.method:
+            return route.answer(request, services)
+    if not here or (harness is not None and harness not in services.adapters):
+        raise NotFound("Not found")
+    methods = tuple(route.method for route in here)
+    raise MethodNotAllowed(methods if harness is not None else (*methods, "OPTIONS"))

@@ -1,0 +1,212 @@
+"""The listening sockets, the threads behind them, and an orderly end.
+
+A thread per connection: a user has a few dozen at most, and a thread that waits for its client
+blocks nobody. Importing this module imports everything that serving needs.
+"""
+
+import contextlib
+import errno
+import logging
+import selectors
+import socket
+import threading
+import time
+from typing import Dict, List, Optional
+
+from companion.core import config, logs
+from companion.core.clock import Deadline
+from companion.web import peer
+from companion.web.connection import Connection, Shared
+from companion.web.guard import Guard
+from companion.web.limits import Limits
+from companion.web.services import Services
+
+_log = logging.getLogger(__name__)
+
+# How many clients the kernel lets wait for us; more get a reset.
+_BACKLOG = 512
+# Between two looks for a free place while all are taken, and after a failure to accept.
+_PAUSE_S = 0.05
+# After this the process may go: threads are daemons and hold nothing that needs an orderly end.
+_CUT_WAIT_S = 0.5
+
+
+class CompanionServer:
+    """HTTP on 127.0.0.1 and, where it exists, ``[::1]``."""
+
+    def __init__(self, services: Services, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        self.port = services.settings.port
+        """The port asked for; after :meth:`bind` the real one (0 asks for any free one)."""
+        self.ipv6_problem: Optional[str] = None
+        """Why ``[::1]`` is not served, or None. Clients use 127.0.0.1; this is no failure."""
+        self._limits = limits
+        origin = config.web_origin(services.config.read())
+        self._shared = Shared(
+            services=services,
+            guard=Guard(origin, services.settings.config_path),
+            limits=limits,
+            large_bodies=threading.BoundedSemaphore(limits.large_bodies),
+            streams=threading.BoundedSemaphore(limits.streams),
+            stopping=threading.Event(),
+        )
+        self._places = threading.BoundedSemaphore(_affordable(limits.connections))
+        self._listeners: List[socket.socket] = []
+        self._lock = threading.Lock()  # Guards the connections.
+        self._connections: Dict[Connection, threading.Thread] = {}
+        # Wakes the accept loop; written to by stop(), which may run in a signal handler.
+        self._wake_reader, self._wake_writer = socket.socketpair()
+        # Set once, before ``stopping`` is looked at: whoever stops knows who ends the server.
+        self._serving_thread: Optional[int] = None
+        self._ended = threading.Event()
+
+    def bind(self) -> None:
+        """Take the port and listen; clients wait until we serve. OSError (EADDRINUSE) as it comes."""
+        listener = _listen(socket.AF_INET, "127.0.0.1", self.port)
+        self.port = listener.getsockname()[1]
+        self._listeners.append(listener)
+        # Asked now rather than by the first request: later nothing should be left to find out.
+        peer.kernel_tells()
+        try:
+            self._listeners.append(_listen(socket.AF_INET6, "::1", self.port))
+        except OSError as exc:
+            self.ipv6_problem = exc.strerror or str(exc)
+            _log.info("not serving [::1]:%d: %s", self.port, self.ipv6_problem)
+
+    def serve_until_stopped(self) -> None:
+        """Serve on this thread until :meth:`stop`; then end everything as described there."""
+        self._serving_thread = threading.get_ident()
+        if self._shared.stopping.is_set():
+            self._end()
+            return
+        logs.debug_event("server listening", {"port": self.port})
+        try:
+            with selectors.DefaultSelector() as selector:
+                for sock in (*self._listeners, self._wake_reader):
+                    sock.setblocking(False)
+                    selector.register(sock, selectors.EVENT_READ)
+                while not self._shared.stopping.is_set():
+                    for key, _ in selector.select():
+                        if isinstance(key.fileobj, socket.socket) and key.fileobj in self._listeners:
+                            self._accept(key.fileobj)
+        finally:
+            self._end()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Stop serving. May be called twice, from any thread, and from a signal handler.
+
+        In this order: no new connections; event streams end; idle connections close; requests
+        under way get ``stop_s`` to finish; what is left is cut off. Waits for all that (at most
+        ``timeout_s``), except on the serving thread itself, which does it on its way out.
+        """
+        self._shared.stopping.set()
+        with contextlib.suppress(OSError):
+            self._wake_writer.send(b"\0")
+        if self._serving_thread is None:
+            self._end()
+        elif self._serving_thread != threading.get_ident():
+            self._ended.wait(timeout_s)
+
+    def _accept(self, listener: socket.socket) -> None:
+        if not self._take_place():
+            return
+        try:
+            sock, _ = listener.accept()
+        except OSError as exc:
+            self._places.release()
+            if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
+                _log.warning("cannot accept a connection: %s", exc)
+                self._make_room()
+                time.sleep(_PAUSE_S)
+            return
+        self._start(sock)
+
+    def _start(self, sock: socket.socket) -> None:
+        try:
+            connection = Connection(sock, self._shared)
+            thread = threading.Thread(target=self._run, args=(connection,), daemon=True)
+            with self._lock:  # Registered before it starts, so that _end() never misses one.
+                self._connections[connection] = thread
+            thread.start()
+        except (OSError, RuntimeError) as exc:  # The client left already, or no thread is to be had.
+            _log.debug("connection not served: %s", exc)
+            self._forget_socket(sock)
+
+    def _forget_socket(self, sock: socket.socket) -> None:
+        sock.close()
+        with self._lock:
+            for connection, thread in list(self._connections.items()):
+                if thread.ident is None:
+                    del self._connections[connection]
+        self._places.release()
+
+    def _run(self, connection: Connection) -> None:
+        try:
+            connection.serve()
+        finally:
+            with self._lock:
+                self._connections.pop(connection, None)
+            self._places.release()
+
+    def _take_place(self) -> bool:
+        """Wait for a free place, pushing out whoever does nothing. False when we are stopping."""
+        while not self._places.acquire(timeout=_PAUSE_S):
+            if self._shared.stopping.is_set():
+                return False
+            self._make_room()
+        return True
+
+    def _make_room(self) -> None:
+        """Close the connection that has been idle for the longest, if there is one."""
+        with self._lock:
+            idle = [(since, each) for each in self._connections if (since := each.idle_since()) is not None]
+        if idle:
+            min(idle, key=lambda pair: pair[0])[1].stop()
+
+    def _end(self) -> None:
+        for sock in (*self._listeners, self._wake_reader, self._wake_writer):
+            sock.close()
+        self._shared.stopping.set()
+        self._shared.services.hub.close()
+        for connection, _ in self._open():
+            connection.stop()
+        self._join(self._limits.stop_s)
+        for connection, _ in self._open():
+            connection.cut()
+        self._join(_CUT_WAIT_S)
+        self._ended.set()
+
+    def _open(self) -> "List[tuple[Connection, threading.Thread]]":
+        with self._lock:
+            return list(self._connections.items())
+
+    def _join(self, timeout_s: float) -> None:
+        deadline = Deadline(timeout_s)
+        for _, thread in self._open():
+            thread.join(deadline.left_s())
+
+
+def _listen(family: int, address: str, port: int) -> socket.socket:
+    """A listening socket. OSError when the address does not exist here or is taken."""
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # A restart must not wait for connections of the last life. (On Linux two sockets can then
+        # bind the same port before either listens; listen() settles it, hence both in here.)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind((address, port))
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _affordable(connections: int) -> int:
+    """At most half of the open files that the system grants us; the rest is for our own files."""
+    try:
+        import resource  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return connections
+    granted = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return connections if granted == resource.RLIM_INFINITY else max(16, min(connections, granted // 2))

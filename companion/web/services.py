@@ -1,0 +1,28 @@
+"""What a route may touch, handed in by whoever wires the program."""
+
+from dataclasses import dataclass
+from typing import Callable, Dict, Mapping
+
+from adapters.contract import Adapter
+from companion.boards.registry import BoardRegistry
+from companion.core.config import ConfigFile
+from companion.core.hub import Hub
+from companion.core.settings import Settings
+from companion.sessions.intake import HookIntake
+from companion.sessions.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Services:
+    """The program's parts, as the web floor sees them. All are safe to use from several threads."""
+
+    settings: Settings
+    config: ConfigFile
+    registry: BoardRegistry
+    ledger: Ledger
+    intake: HookIntake
+    adapters: Mapping[str, Adapter]
+    """Harness name to adapter: the names that ``/hooks/<harness>`` knows."""
+    hub: Hub
+    health: Callable[[], Dict[str, object]]
+    """The body of ``/health``; holds no secret and no prompt."""
