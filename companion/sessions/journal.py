@@ -1,0 +1,357 @@
+"""An append-only log of JSON records, one per line: what the companion remembers on disk.
+
+Three logs use it: associations, links to cards without a uuid, and what adapters remember of
+their sessions. The rules:
+
+- a record is one ``write`` of line and LF on a descriptor opened for appending, so a crash can
+  tear at most the last line, and a torn last line is ended before anything follows it;
+- a whole rewrite is written beside and renamed;
+- what cannot be written (full disk, read-only file system, no home) stays in memory, in order, and
+  is tried again before the next append; nobody who appends ever sees an error;
+- a line that cannot be understood is skipped and counted, never repaired by guessing.
+
+There is no fsync per append: records survive the death of the process, which is what happens, and
+an fsync would make every hook of an agent wait for the disk.
+"""
+
+import errno
+import json
+import os
+import stat
+import threading
+from collections import deque
+from pathlib import Path
+from typing import (
+    Callable,
+    Deque,
+    Generic,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    TypeVar,
+)
+
+from companion.core.errors import StorageError
+from companion.core.files import PRIVATE_FILE_MODE, ensure_private_dir, write_all, write_atomically
+from companion.sessions.association import Association, from_json
+from companion.sessions.lines import KEEP_NEWEST, compacted, json_bytes, lines_of
+
+Record = TypeVar("Record")
+
+_OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class _Seen(NamedTuple):
+    """What tells one state of a file from another, as far as our appends go."""
+
+    device: int
+    inode: int
+    size: int
+
+
+class Journal(Generic[Record]):
+    """One log file. Safe to use from several threads.
+
+    Args:
+        path: the file; it and its folder are made at the first append.
+        parse: foreign JSON to a record; ValueError when it is none.
+        dump: a record to a JSON object.
+        key: what identifies the thing that a record tells the state of.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        parse: Callable[[object], Record],
+        dump: Callable[[Record], Mapping[str, object]],
+        key: Callable[[Record], Hashable],
+    ) -> None:
+        self.path = path
+        self._parse = parse
+        self._dump = dump
+        self._key = key
+        self._lock = threading.Lock()  # Guards everything below and every access to the file.
+        self._fd: Optional[int] = None
+        self._seen: Optional[_Seen] = None  # The file as our last access left it.
+        self._unsaved: Deque[Record] = deque()
+        self._rewrites = 0  # Tells a compaction that the file it has read is gone.
+        self.lines = 0
+        """Records in the file, as far as we know."""
+        self.damaged = 0
+        """Lines of the last whole read that were no record; blank ones do not count."""
+        self.problem: Optional[str] = None
+        """Why the file could not be read or written the last time, or None."""
+        self.replaced = False
+        """Somebody replaced, shortened or deleted the file; True until the next whole read."""
+        self.grown = False
+        """Somebody else appended to the file; True until the next whole read."""
+
+    @property
+    def unsaved(self) -> int:
+        """Records that wait in memory for a disk that takes them."""
+        return len(self._unsaved)
+
+    def read(self) -> List[Record]:
+        """Every record in order: the file's, then the unsaved ones. A missing file is empty.
+
+        StorageError when the file is there but cannot be read.
+        """
+        with self._lock:
+            self._close()
+            try:
+                records = self._read_file()
+            except OSError as exc:
+                raise self._failed("read", exc) from exc
+            self.replaced = self.grown = False
+            return records + list(self._unsaved)
+
+    def open(self) -> bool:
+        """Make folder and file if they are missing, end a torn last line. False with ``problem``."""
+        with self._lock:
+            try:
+                self._ready()
+            except OSError as exc:
+                self._failed("write", exc)
+                return False
+            return True
+
+    def touched(self) -> bool:
+        """Whether somebody else replaced the file or appended to it since the last whole read."""
+        with self._lock:
+            self._notice(_look(self.path))
+            return self.replaced or self.grown
+
+    def append(self, record: Record) -> bool:
+        """Add one record. False when it could only be kept in memory; see ``problem``."""
+        with self._lock:
+            self._unsaved.append(record)
+            return self._flush()
+
+    def flush(self) -> bool:
+        """Try to write what is unsaved. True when nothing is left."""
+        with self._lock:
+            return self._flush()
+
+    def rewrite(self, records: Iterable[Record]) -> None:
+        """Replace the whole content, unsaved records included, in one step.
+
+        StorageError when the old file is still there and could not be replaced; then nothing has
+        changed. Where there is no file and none can be made, the records are kept as unsaved.
+        """
+        with self._lock:
+            kept = list(records)
+            try:
+                self._replace(b"".join(map(self._line, kept)), len(kept))
+            except OSError as exc:
+                failure = self._failed("write", exc)
+                if not _absent(self.path):
+                    raise failure from exc
+                self._unsaved = deque(kept)
+                return
+            self._unsaved.clear()
+
+    def overgrown(self, live: int) -> bool:
+        """Whether the file holds more than twice what a compaction to ``live`` keys would leave."""
+        return self.lines > 2 * (live + KEEP_NEWEST)
+
+    def compact(self) -> bool:
+        """Drop old history; the state that the log tells stays. False when it has to wait.
+
+        The long part, reading and parsing, runs without the lock: appends go on meanwhile and
+        are carried over.
+        """
+        with self._lock:
+            if self._unsaved or not self._steady():
+                return False
+            seen, rewrites = self._seen, self._rewrites
+        assert seen is not None
+        try:
+            with self.path.open("rb") as file:
+                kept = compacted(self._records(file.read(seen.size).split(b"\n")), self._key)
+            head = b"".join(map(self._line, kept))
+            with self._lock:
+                if self._rewrites != rewrites or not self._steady():
+                    return False
+                tail = self._tail(seen)
+                if tail is None:
+                    return False
+                self._replace(head + tail, len(kept) + tail.count(b"\n"))
+        except OSError as exc:
+            self._failed("compact", exc)
+            return False
+        return True
+
+    def close(self) -> None:
+        """Try to save what is unsaved and let go of the file. A later append opens it again."""
+        with self._lock:
+            self._flush()
+            self._close()
+
+    # Everything below runs under the lock.
+
+    def _flush(self) -> bool:
+        try:
+            while self._unsaved:
+                self._write(self._line(self._unsaved[0]))
+                self._unsaved.popleft()
+                self.problem = None
+        except OSError as exc:
+            self._failed("write", exc)
+            self._close()
+            if len(self._unsaved) > 2 * KEEP_NEWEST:
+                self._unsaved = deque(compacted(self._unsaved, self._key, KEEP_NEWEST // 2))
+            return False
+        return True
+
+    def _steady(self) -> bool:
+        """Whether the file is open and still the one that we know."""
+        try:
+            self._ready()
+        except OSError as exc:
+            self._failed("write", exc)
+            return False
+        return not self.replaced
+
+    def _write(self, line: bytes) -> None:
+        fd = self._ready()
+        seen = self._seen
+        assert seen is not None
+        written = os.write(fd, line)
+        if written == len(line):
+            self._seen = seen._replace(size=seen.size + written)
+            self.lines += 1
+            return
+        # The disk took a part. Take it back if nobody wrote behind it; otherwise the next opening
+        # ends the torn line.
+        if os.fstat(fd).st_size == seen.size + written:
+            os.ftruncate(fd, seen.size)
+        else:
+            self._seen = _seen(os.fstat(fd))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _ready(self) -> int:
+        """A descriptor of the file that is at ``path`` now, its last line ended."""
+        now = _look(self.path)
+        if self._fd is not None and now is not None and now == self._seen:
+            return self._fd
+        self._notice(now)
+        self._close()
+        ensure_private_dir(self.path.parent)
+        fd = os.open(self.path, _OPEN_FLAGS, PRIVATE_FILE_MODE)
+        try:
+            _refuse_irregular(os.fstat(fd))
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                write_all(fd, b"\n")
+            self._seen = _seen(os.fstat(fd))
+        except OSError:
+            os.close(fd)
+            raise
+        self._fd = fd
+        return fd
+
+    def _notice(self, now: Optional[_Seen]) -> None:
+        seen = self._seen
+        if seen is None or now == seen:
+            return
+        if now is None or now[:2] != seen[:2] or now.size < seen.size:
+            self.replaced = True
+        else:
+            self.grown = True
+
+    def _replace(self, data: bytes, lines: int) -> None:
+        ensure_private_dir(self.path.parent)
+        if self.path.exists():
+            _refuse_irregular(os.stat(self.path))
+        write_atomically(self.path, data)
+        self._close()
+        self._rewrites += 1
+        self._seen = _look(self.path)
+        self.lines = lines
+        self.problem = None
+        self.replaced = self.grown = False
+
+    def _tail(self, seen: _Seen) -> Optional[bytes]:
+        """What was appended since ``seen``; None when that cannot be told."""
+        now = _look(self.path)
+        if now is None or now[:2] != seen[:2] or now.size < seen.size:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(seen.size)
+            return file.read()
+
+    def _read_file(self) -> List[Record]:
+        self.lines = self.damaged = 0
+        self._seen = None
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        with os.fdopen(fd, "rb") as file:
+            _refuse_irregular(os.fstat(fd))
+            records = list(self._records(lines_of(file)))
+            self._seen = _seen(os.fstat(fd))._replace(size=file.tell())
+        self.lines = len(records)
+        return records
+
+    def _close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    # No lock needed from here on, but for the counter, which is a number for people.
+
+    def _records(self, lines: Iterable[bytes]) -> Iterator[Record]:
+        damaged = 0
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                yield self._parse(json.loads(line.decode("utf-8", errors="replace")))
+            except (ValueError, RecursionError):
+                damaged += 1
+        self.damaged = damaged
+
+    def _line(self, record: Record) -> bytes:
+        return json_bytes(self._dump(record)) + b"\n"
+
+    def _failed(self, verb: str, exc: OSError) -> StorageError:
+        self.problem = f"Cannot {verb} {self.path}: {exc.strerror or exc}"
+        return StorageError(self.problem)
+
+
+def association_journal(path: Path) -> "Journal[Association]":
+    """The contract's log of associations, ``companion.jsonl``."""
+    return Journal(path, parse=from_json, dump=Association.to_json, key=lambda each: each.key)
+
+
+def _look(path: Path) -> Optional[_Seen]:
+    try:
+        return _seen(os.stat(path))
+    except OSError:
+        return None
+
+
+def _seen(found: os.stat_result) -> _Seen:
+    return _Seen(found.st_dev, found.st_ino, found.st_size)
+
+
+def _absent(path: Path) -> bool:
+    """Whether there is surely no file. A folder that may not be entered proves nothing."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _refuse_irregular(found: os.stat_result) -> None:
+    """A log is a regular file: a rename must never replace ``/dev/null``, a read never hang."""
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file")

@@ -1,0 +1,62 @@
+"""JSON lines: how a record becomes a line, a file becomes lines, and history becomes short."""
+
+import json
+import re
+from collections import deque
+from typing import BinaryIO, Callable, Deque, Dict, Hashable, Iterable, Iterator, List, TypeVar
+
+Record = TypeVar("Record")
+
+# How much history a compaction leaves. At about 400 bytes a record: two megabytes.
+KEEP_NEWEST = 5_000
+
+# Longer than any request body that we admit for a record (64 KiB, at most six bytes per
+# character when escaped). A longer line is not ours; it is skipped without being held in memory.
+MAX_LINE_BYTES = 1 << 20
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def json_bytes(value: object) -> bytes:
+    """JSON on a single line as UTF-8. Lone surrogates, valid in JSON, are written as escapes."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
+
+
+def compacted(
+    records: Iterable[Record], key: Callable[[Record], Hashable], newest: int = KEEP_NEWEST
+) -> List[Record]:
+    """The last record of every key and the ``newest`` ones, in their order.
+
+    Folding the result gives the same state as folding ``records``.
+    """
+    last: Dict[Hashable, int] = {}
+    kept: Dict[int, Record] = {}
+    recent: Deque[int] = deque()
+    for number, record in enumerate(records):
+        before = last.get(key(record))
+        last[key(record)] = number
+        kept[number] = record
+        recent.append(number)
+        # Whatever left the window stays only as the last of its key.
+        if before is not None and (not recent or before < recent[0]):
+            kept.pop(before, None)
+        if len(recent) > newest:
+            out = recent.popleft()
+            if last.get(key(kept[out])) != out:
+                del kept[out]
+    return [kept[number] for number in sorted(kept)]
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """Lines with their ends. A monstrous one comes as its first part, which is no JSON."""
+    while True:
+        line = file.readline(MAX_LINE_BYTES)
+        if not line:
+            return
+        yield line
+        while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES)
