@@ -1,0 +1,7 @@
+"""Claude Code: hooks, session files, and the plugin that makes it report to us."""
+
+from adapters.claude.events import EVENTS as EVENTS
+from adapters.claude.hooks import NAME as NAME
+from adapters.claude.hooks import TITLE as TITLE
+from adapters.claude.hooks import translate as translate
+from adapters.claude.payload import session_of as session_of

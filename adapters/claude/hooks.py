@@ -1,0 +1,117 @@
+"""What Claude Code's hook payloads mean: status, blockers, and cards of a session.
+
+A payload's event is looked up in the table below; :mod:`adapters.claude.effects` and
+:mod:`adapters.claude.notices` hold what each does, :mod:`adapters.claude.state` what is remembered
+in between. A payload is foreign: a field of a wrong type counts as missing, and nothing raises.
+"""
+
+from typing import Callable, Dict, Optional, Tuple
+
+from adapters.claude import effects, notices
+from adapters.claude.effects import Effect, Publish
+from adapters.claude.events import EVENTS
+from adapters.claude.payload import (
+    card_of_edit,
+    cards_of_prompt,
+    event_name_of,
+    field_of,
+    path_or_none,
+    session_of,
+    thread_of,
+)
+from adapters.claude.state import MAIN, Memory, memory_from_json, short_id
+from adapters.contract import HookEvent, HookPayload, SessionState, Status, Translation
+
+NAME = "claude"
+TITLE = "Claude Code"
+
+EFFECTS: Dict[str, Effect] = {
+    "SessionStart": effects.session_start,
+    "UserPromptSubmit": effects.prompt,
+    "Stop": effects.stop,
+    "StopFailure": effects.stop,
+    "SessionEnd": effects.session_end,
+    "PreToolUse": effects.tool_begins,
+    "PermissionRequest": effects.permission_wanted,
+    "PermissionDenied": effects.permission_denied,
+    "PostToolUse": effects.tool_ends,
+    "PostToolUseFailure": effects.tool_ends,
+    "PostToolBatch": effects.batch_ends,
+    "SubagentStop": effects.subagent_stop,
+    "Elicitation": effects.elicitation,
+    "ElicitationResult": effects.elicitation_result,
+    "Notification": notices.notification,
+}
+"""What each lifecycle event does; the other known events do nothing."""
+
+_CARDS: Dict[str, Callable[[HookPayload], Tuple[str, ...]]] = {
+    "UserPromptSubmit": cards_of_prompt,
+    "PostToolUse": card_of_edit,
+}
+"""Where cards are found."""
+
+_TURN_EVENTS = frozenset(
+    (
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PermissionRequest",
+        "PermissionDenied",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PostToolBatch",
+        "Elicitation",
+        "ElicitationResult",
+    )
+)
+"""Events whose ``prompt_id`` is that of the turn they belong to."""
+
+_KNOWN = frozenset(EVENTS)
+
+
+def translate(payload: HookPayload, state: Optional[SessionState]) -> Translation:
+    """What one payload means, given what is remembered of its session (None: unseen).
+
+    Pure, and never raises: what is not understood has ``event`` None. An event name that is
+    unknown, or missing, has ``known`` False.
+    """
+    name = field_of(payload, "hook_event_name")
+    if not isinstance(name, str) or name not in _KNOWN:
+        return Translation(event_name_of(payload), known=False)
+    effect = EFFECTS.get(name)
+    session_id = session_of(payload)
+    if effect is None or not session_id:
+        return Translation(name, known=True)
+    memory = memory_from_json(state)
+    if memory.phase is Status.CLOSED and name != "SessionStart":
+        return Translation(name, known=True)
+    return _apply(name, effect, payload, memory, state)
+
+
+def _apply(
+    name: str, effect: Effect, payload: HookPayload, memory: Memory, state: Optional[SessionState]
+) -> Translation:
+    before = memory.status
+    if name in _TURN_EVENTS and thread_of(payload) == MAIN:
+        memory.enter_turn(short_id(payload.get("prompt_id")))
+    publish = effect(payload, memory)
+    cards = _CARDS[name](payload) if name in _CARDS else ()
+    told = publish is Publish.ALWAYS or (
+        publish is Publish.NEWS and (bool(cards) or memory.status is not before)
+    )
+    event = _hook_event(name, payload, memory.status, cards) if told else None
+    after = memory.to_json()
+    same = after == (Memory().to_json() if state is None and not told else state)
+    return Translation(name, known=True, state=None if same else after, event=event)
+
+
+def _hook_event(name: str, payload: HookPayload, status: Status, cards: Tuple[str, ...]) -> HookEvent:
+    session_file = path_or_none(payload.get("transcript_path"))
+    starts = name == "SessionStart" and session_file is not None
+    return HookEvent(
+        session_id=session_of(payload),
+        status=status,
+        card_paths=cards,
+        session_file=session_file,
+        discover_from=session_file if starts else None,
+        discover_cwd=path_or_none(payload.get("cwd")) if starts else None,
+    )

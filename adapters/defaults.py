@@ -1,0 +1,68 @@
+"""Ready answers for "this agent cannot do that".
+
+An agent's module assigns them to the names of :class:`adapters.contract.Adapter`; an agent of
+which only the past can be read, for example::
+
+    from adapters.defaults import no_events as EVENTS
+    from adapters.defaults import no_install as install
+    from adapters.defaults import no_inspect as inspect
+    from adapters.defaults import no_session_of as session_of
+    from adapters.defaults import no_translate as translate
+    from adapters.defaults import no_install as uninstall
+"""
+
+from pathlib import Path
+from typing import Iterator, Mapping, Optional, Tuple
+
+from adapters.contract import (
+    AdapterError,
+    HookPayload,
+    Inspection,
+    InstallContext,
+    InstallReport,
+    PastSession,
+    ReadReport,
+    SessionState,
+    Translation,
+)
+
+no_events: Tuple[str, ...] = ()
+"""No hook events."""
+
+
+def no_session_of(payload: HookPayload) -> str:
+    """No payload speaks of a session."""
+    return ""
+
+
+def no_translate(payload: HookPayload, state: Optional[SessionState]) -> Translation:
+    """Every payload is one that was never heard of."""
+    return Translation(event_name="", known=False)
+
+
+def no_sessions_root(home: Path, environ: Mapping[str, str]) -> Path:
+    """A folder that holds no sessions: the home itself, which is never searched."""
+    return home
+
+
+def no_session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterator[Path]:
+    """No session files."""
+    return iter(())
+
+
+def no_read_session(
+    path: Path, needles: Tuple[bytes, ...], cwd: Optional[str], report: ReadReport
+) -> PastSession:
+    """A session without an id or a card; the file is reported as left out."""
+    report.skipped.append((str(path), "this agent's session files cannot be read"))
+    return PastSession(session_id="", session_file=None, updated_at=None, card_paths=())
+
+
+def no_install(context: InstallContext) -> InstallReport:
+    """There is nothing to install or to remove. Always raises AdapterError."""
+    raise AdapterError("this agent has no integration to install")
+
+
+def no_inspect(context: InstallContext) -> Inspection:
+    """There is no integration to look at."""
+    return Inspection(state="absent", place="", loaded=None)

@@ -1,0 +1,67 @@
+"""The ready answers, as a module that satisfies the contract."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters import defaults
+from adapters.contract import Adapter, AdapterError, InstallContext, ReadReport
+
+CONTEXT = InstallContext(
+    home=Path("/home/dev"),
+    environ={},
+    endpoint="http://127.0.0.1:51618",
+    program=Path("/opt/mdello.pyz"),
+    interpreter="/usr/bin/python3",
+)
+
+
+class Nothing:
+    """What an agent that can do nothing would assign; a type checker holds it to the contract."""
+
+    NAME = "nothing"
+    TITLE = "Nothing"
+    EVENTS = defaults.no_events
+    session_of = staticmethod(defaults.no_session_of)
+    translate = staticmethod(defaults.no_translate)
+    sessions_root = staticmethod(defaults.no_sessions_root)
+    session_files = staticmethod(defaults.no_session_files)
+    read_session = staticmethod(defaults.no_read_session)
+    install = staticmethod(defaults.no_install)
+    uninstall = staticmethod(defaults.no_install)
+    inspect = staticmethod(defaults.no_inspect)
+
+
+AGENT: Adapter = Nothing()
+
+
+def test_no_payload_means_anything() -> None:
+    """Hooks of an agent without hooks are unknown, not an error."""
+    assert AGENT.EVENTS == ()
+    assert AGENT.session_of({"session_id": "s"}) == ""
+    translation = AGENT.translate({"hook_event_name": "Stop"}, None)
+    assert (translation.known, translation.event, translation.state) == (False, None, None)
+
+
+def test_there_is_no_history() -> None:
+    """No files are found, and one that is forced on it is told as left out."""
+    report = ReadReport()
+    root = AGENT.sessions_root(Path("/home/dev"), {})
+    assert list(AGENT.session_files(root, 0.0, report)) == []
+    session = AGENT.read_session(Path("/x.jsonl"), (), None, report)
+    assert (session.session_id, session.card_paths) == ("", ())
+    assert [path for path, _ in report.skipped] == ["/x.jsonl"]
+
+
+def test_installing_is_refused_with_a_reason() -> None:
+    """Install and uninstall say that there is nothing; looking says it is absent."""
+    for act in (AGENT.install, AGENT.uninstall):
+        with pytest.raises(AdapterError, match="no integration"):
+            act(CONTEXT)
+    assert AGENT.inspect(CONTEXT).state == "absent"
+
+
+def test_every_name_of_the_contract_has_an_answer() -> None:
+    """A name that the contract gains needs a ready answer too."""
+    wanted = {name for name in vars(Adapter) if not name.startswith("_")} | set(Adapter.__annotations__)
+    assert wanted == {name for name in vars(Nothing) if not name.startswith("_")}
