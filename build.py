@@ -423,7 +423,8 @@ def main(arguments: List[str]) -> int:
         return run(arguments[1:])
     parser = argparse.ArgumentParser(prog="build.py", description="Build, run, test and measure mdello.")
     commands = parser.add_subparsers(dest="command")
-    commands.add_parser("build", help="make dist/mdello.pyz (also without any command)")
+    build_parser = commands.add_parser("build", help="make dist/mdello.pyz (also without any command)")
+    build_parser.add_argument("--if-needed", action="store_true", help="only when a source has changed")
     commands.add_parser("run", help="build, then run the program with the given arguments")
     tests = commands.add_parser("test", help="check style and types, run the tests")
     tests.add_argument("--fast", action="store_true", help="only the newest Python, no style, no real agents")
@@ -440,7 +441,10 @@ def main(arguments: List[str]) -> int:
         return test(rest, options.fast, options.all or os.environ.get("CI") == "true")
     if options.command == "bench":
         return bench()
-    build(find_pythons())
+    if getattr(options, "if_needed", False):
+        build_if_needed(find_pythons())
+    else:
+        build(find_pythons())
     return 0
 
 
