@@ -16,7 +16,7 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_DIR_MODE = 0o700
@@ -71,11 +71,10 @@ def misplaced(place: Path, items: Tuple[Item, ...]) -> Optional[str]:
     return None
 
 
-def put_new(place: Path, items: Callable[[int], Tuple[Item, ...]], made_before: int) -> None:
+def put_new(place: Path, items: Callable[[int], Tuple[Item, ...]]) -> None:
     """Make the folder in one step. FileExistsError when something stands there by now.
 
-    ``items`` gets the number of parents that are made along with it, at least ``made_before`` (the
-    parents that an interrupted attempt has left).
+    ``items`` gets the number of parents that are made along with it.
     """
     for _ in range(_ATTEMPTS):
         top = _topmost_missing(place)
@@ -84,7 +83,7 @@ def put_new(place: Path, items: Callable[[int], Tuple[Item, ...]], made_before: 
         levels = len(place.relative_to(top).parts)
         beside = top.parent / _new_name()
         try:
-            _build(beside / place.relative_to(top), beside, items(max(levels, made_before)))
+            _build(beside / place.relative_to(top), beside, items(levels))
             os.rename(beside, top)
         except BaseException as exc:
             _delete(beside)
@@ -127,21 +126,26 @@ def differing(place: Path, items: Tuple[Item, ...]) -> List[str]:
 def take_away(place: Path, items: Tuple[Item, ...], made: int) -> List[str]:
     """Remove our items, the folder and the ``made`` parents above it; what was left, as paths.
 
-    Only files of ours are deleted, and parents only when nothing is in them. Items are deleted in
-    reverse order, so that the last to go is the one by which the folder is known as ours.
+    Only files of ours are deleted, and parents only when nothing else is in them. The first item,
+    by which the folder is known as ours, is the last to go.
     """
     foreign = strangers(place, items)
     if foreign:
         _remove_items(place, items)
         return foreign
-    away = place.with_name(_new_name())
-    os.rename(place, away)
-    _remove_items(away, items)
+    top = place
+    for parent in list(place.parents)[:made]:
+        if os.listdir(parent) != [top.name]:
+            break
+        top = parent
+    away = top.with_name(_new_name())
+    os.rename(top, away)
+    _remove_items(away / place.relative_to(top), items)
+    _remove_empty(away, place.relative_to(top))
     if kind_of(away) == "folder":  # A stranger's file came in between our look and our rename.
-        os.rename(away, place)
-        return strangers(place, items)
-    _sync(place.parent)
-    remove_parents(place, made)
+        os.rename(away, top)
+        return strangers(place, items) if kind_of(place) == "folder" else []
+    _sync(top.parent)
     return []
 
 
@@ -159,40 +163,12 @@ def strangers(place: Path, items: Tuple[Item, ...]) -> List[str]:
     return sorted(found)
 
 
-def remove_parents(place: Path, made: int) -> None:
-    """Remove the ``made`` nearest parents as far as they are empty."""
-    for parent in list(place.parents)[:made]:
-        try:
-            os.rmdir(parent)
-        except OSError:  # Not empty: somebody uses it by now, so it stays, and all above it.
-            return
-
-
-def sweep(place: Path, items: Tuple[Item, ...], made_by: Callable[[Path], int]) -> int:
-    """Delete what interrupted attempts have left; the parents that they had made, by ``made_by``.
-
-    ``made_by`` reads that number from an abandoned folder.
-    """
-    made = 0
+def sweep(place: Path, items: Tuple[Item, ...]) -> None:
+    """Delete what interrupted attempts of ours have left. Best effort."""
     nearest = next(folder for folder in place.parents if os.path.isdir(folder))
-    for abandoned in _abandoned_in(nearest):
-        if kind_of(abandoned) == "folder":
-            for folder in _possible_places(abandoned, place):
-                made = max(made, made_by(folder))
-                _remove_items(folder, items)
-            _delete(abandoned)
-    for folder in (place, *(place / name for name in _folders(items))):
+    for folder in (nearest, place, *(place / name for name in _folders(items))):
         for abandoned in _abandoned_in(folder):
-            with contextlib.suppress(OSError):
-                os.unlink(abandoned)
-    return made
-
-
-def _possible_places(abandoned: Path, place: Path) -> Iterator[Path]:
-    """Where our folder can stand inside an abandoned tree: it may hold some of its parents."""
-    parts = place.parts
-    for depth in range(len(parts)):
-        yield abandoned.joinpath(*parts[len(parts) - depth :])
+            _delete(abandoned)
 
 
 def _abandoned_in(folder: Path) -> List[Path]:
@@ -277,8 +253,19 @@ def _remove_items(folder: Path, items: Tuple[Item, ...]) -> None:
             os.rmdir(folder / name)
 
 
+def _remove_empty(root: Path, inside: Path) -> None:
+    """Remove ``root / inside`` and its parents up to ``root``, as far as they are empty."""
+    for folder in (inside, *inside.parents):
+        with contextlib.suppress(OSError):
+            os.rmdir(root / folder)
+
+
 def _delete(tree: Path) -> None:
-    """Delete a tree of ours under a temporary name; links in it are not followed. Best effort."""
+    """Delete a file or tree of ours under a temporary name; links are not followed. Best effort."""
+    if kind_of(tree) in ("file", "link"):
+        with contextlib.suppress(OSError):
+            os.unlink(tree)
+        return
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in files:
             with contextlib.suppress(OSError):

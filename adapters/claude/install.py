@@ -56,8 +56,8 @@ def install(
     """
     base = config_dir(context.home, context.environ)
     shown = _plugin_dir(base)
-    if not context.program.is_absolute() or not context.program.is_file():
-        raise AdapterError("our own program is not there, so it cannot be linked", context.program)
+    if not os.path.isabs(context.program) or not os.path.isfile(context.program):
+        raise AdapterError("our own program cannot be found there, so it cannot be linked", context.program)
     try:
         place = folder.real_place(shown)
         changed = _place(context, place, shown)
@@ -116,13 +116,12 @@ def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
         found = _look(place)
         if found.state == "foreign":
             raise AdapterError(f"Cannot replace unmanaged Claude plugin ({found.why})", shown)
-        names = _items(context, shown, found, 0)
-        left = folder.sweep(place, names, _created_by)
+        folder.sweep(place, _NAMES)
         try:
             if found.state == "ours":
                 return folder.update(place, _items(context, shown, found, found.created))
-            folder.put_new(place, partial(_items, context, shown, found), left)
-            return [item.path for item in names]
+            folder.put_new(place, partial(_items, context, shown, found))
+            return [item.path for item in _NAMES]
         except (FileExistsError, FileNotFoundError):
             continue  # Another install or uninstall came in between.
     raise AdapterError("keeps changing while it is being written", shown)
@@ -154,10 +153,6 @@ def _marker(place: Path) -> Optional[int]:
     if folder.kind_of((place / plugin.MANIFEST).parent) != "folder":
         return None
     return plugin.marker(_read(place / plugin.MANIFEST))
-
-
-def _created_by(place: Path) -> int:
-    return _marker(place) or 0
 
 
 def _read(path: Path) -> bytes:
@@ -271,11 +266,10 @@ def _removed(place: Path, shown: Path) -> InstallReport:
     found = _look(place)
     if found.state == "foreign":
         raise AdapterError(f"Refusing to remove unmanaged Claude plugin ({found.why})", shown)
-    left = folder.sweep(place, _NAMES, _created_by)
+    folder.sweep(place, _NAMES)
     if found.state == "absent":
-        folder.remove_parents(place, left)
         return InstallReport(f"Removed Claude plugin: there was none at {shown}")
-    kept = folder.take_away(place, _NAMES, max(found.created, left))
+    kept = folder.take_away(place, _NAMES, found.created)
     details = ["Running sessions go on reporting until they end, which does no harm"]
     warnings = tuple(f"Not ours, so left in place: {shown / name}" for name in kept)
     return InstallReport(f"Removed Claude plugin at {shown}", tuple(details), warnings, True)
