@@ -5,3 +5,6 @@ from adapters.claude.hooks import NAME as NAME
 from adapters.claude.hooks import TITLE as TITLE
 from adapters.claude.hooks import translate as translate
 from adapters.claude.payload import session_of as session_of
+from adapters.claude.install import inspect as inspect
+from adapters.claude.install import install as install
+from adapters.claude.install import uninstall as uninstall
