@@ -83,7 +83,9 @@ def interpreters() -> List[Interpreter]:
     candidates = [Path(sys.executable)]
     for folder in _REAL_ENVIRON.get("PATH", os.defpath).split(os.pathsep):
         candidates += sorted(Path(folder).glob("python[23].*[0-9]")) if folder else []
-    pyenv = _REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(_REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv")
+    pyenv = _REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(
+        _REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv"
+    )
     candidates += sorted(Path(pyenv).glob("versions/*/bin/python"))
     found: Dict[Tuple[int, int], str] = {}
     for candidate in candidates:
@@ -122,7 +124,7 @@ def run() -> RunAs:
             "preexec_fn": drop if uid else None,
             **more,
         }
-        done: "subprocess.CompletedProcess[str]" = subprocess.run(command, **options)  # type: ignore[call-overload]
+        done: subprocess.CompletedProcess[str] = subprocess.run(command, **options)  # type: ignore[call-overload]
         return done
 
     return _run
