@@ -1,15 +1,29 @@
 """Puts the parts together: the one place where boards, sessions and the web meet."""
 
+import logging
 import os
+import platform
 import secrets
+import threading
 import time
 from dataclasses import dataclass
-from typing import Mapping
+from typing import TYPE_CHECKING, Dict, List, Mapping
 
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
+from companion.core import archive
+from companion.core.clock import iso_utc
 from companion.core.config import ConfigFile
 from companion.core.settings import Settings
+from mdello import __version__
+
+if TYPE_CHECKING:
+    from companion.web.server import CompanionServer
+
+_log = logging.getLogger(__name__)
+
+# How often a running server looks whether its own file was replaced: one stat.
+ARCHIVE_CHECK_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -29,13 +43,110 @@ def open_boards(settings: Settings) -> Boards:
 
 
 def _working_directory(environ: Mapping[str, str]) -> str:
-    """The current folder; the root when ours was removed under us."""
+    """The current folder; a guess when ours was removed under us."""
     try:
         return os.getcwd()
     except OSError:
         return environ.get("PWD") or "/"
 
 
-def new_instance() -> str:
-    """A name for this process's life, for event ids."""
-    return secrets.token_hex(4)
+class Companion:
+    """The whole sidecar: made, bound, started, stopped."""
+
+    def __init__(self, settings: Settings) -> None:
+        from adapters import ADAPTERS
+        from companion.core.hub import Hub
+        from companion.sessions.intake import HookIntake
+        from companion.sessions.ledger import Ledger
+        from companion.web.server import CompanionServer
+        from companion.web.services import Services
+
+        self._settings = settings
+        self._boards = open_boards(settings)
+        self._started_s = time.monotonic()
+        self._started_at = iso_utc(time.time())
+        self._archive = archive.ArchiveWatch()
+        # Event ids of another life of the companion must never be taken for ours.
+        hub = Hub(secrets.token_hex(4))
+        self.ledger = Ledger(
+            settings.data_path, settings.pending_path, self._boards.finder, self._boards.registry, hub
+        )
+        self.intake = HookIntake(self.ledger, settings.hook_state_path)
+        self.server: CompanionServer = CompanionServer(
+            Services(
+                settings=settings,
+                config=self._boards.config,
+                registry=self._boards.registry,
+                ledger=self.ledger,
+                intake=self.intake,
+                adapters=ADAPTERS,
+                hub=hub,
+                health=self.health,
+            )
+        )
+
+    def start(self) -> None:
+        """Take up what earlier lives remembered. Call it once the port is ours.
+
+        Everything is imported now: a module read later, from an archive that was replaced in the
+        meantime, would run wrong bytes.
+        """
+        archive.import_all("adapters", "companion")
+        self.ledger.load()
+        self.intake.load()
+
+    def serve_until(self, stop: threading.Event) -> None:
+        """Serve until ``stop`` is set."""
+        server = threading.Thread(target=self.server.serve_until_stopped, name="server", daemon=True)
+        server.start()
+        said = False
+        while not stop.wait(ARCHIVE_CHECK_S):
+            if not said and self._archive.replaced():
+                said = True
+                _log.warning("%s was replaced: restart the companion to run the new one", self._archive.path)
+
+    def stop(self) -> None:
+        """Stop serving and save what is unsaved."""
+        self.server.stop()
+        self.intake.close()
+        self.ledger.close()
+
+    def advice(self) -> List[str]:
+        """What a person who has just started the companion should know."""
+        lines = []
+        if not self._boards.registry.boards():
+            lines.append(
+                "No board is registered yet. Make one with: mdello.pyz board init DIR\n"
+                "(or look around first with: mdello.pyz serve --demo)"
+            )
+        return lines + [f"Note: {problem}" for problem in self._problems()]
+
+    def health(self) -> Dict[str, object]:
+        """The body of ``/health``."""
+        ledger = self.ledger.facts()
+        return {
+            "name": "mdello",
+            "version": __version__,
+            "pid": os.getpid(),
+            "python": platform.python_version(),
+            "startedAt": self._started_at,
+            "uptimeSeconds": round(time.monotonic() - self._started_s, 1),
+            "boards": [
+                {"uuid": board.uuid, "path": board.path, "available": os.path.isdir(board.path)}
+                for board in self._boards.registry.boards()
+            ],
+            "counts": ledger["counts"],
+            "withoutUuid": ledger["withoutUuid"],
+            "harnesses": self.intake.facts(),
+            "problems": self._problems(),
+            "archive": {"path": str(self._archive.path), "replaced": self._archive.replaced()},
+        }
+
+    def _problems(self) -> List[str]:
+        """Everything that does not work as it should, one line each."""
+        found = [self._boards.config.problem, self._boards.registry.save_problem, self.intake.problem]
+        problems = self.ledger.facts()["problems"]
+        found += problems if isinstance(problems, list) else []
+        if self._archive.replaced():
+            found.append(f"{self._archive.path} was replaced since the start: restart the companion")
+        return [text for text in found if text]

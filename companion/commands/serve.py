@@ -1,0 +1,98 @@
+"""``serve``: run the companion until it is told to stop."""
+
+import argparse
+import errno
+import os
+import signal
+import sys
+import tempfile
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Mapping
+
+from companion.core import logs
+from companion.core.errors import CompanionError
+from companion.core.settings import Settings, load
+
+# A starter that finds the port taken waits this long for the holder to say who it is: of several
+# started at once, one has bound the port and may not listen yet.
+PROBE_TIMEOUT_S = 5.0
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """``serve [--demo]``."""
+    parser = subparsers.add_parser("serve", add_help=False)
+    parser.add_argument("--demo", action="store_true")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM. 0 also when our companion serves this port already."""
+    with ExitStack() as leftovers:
+        environ: Mapping[str, str] = os.environ
+        if args.demo:
+            folder = leftovers.enter_context(tempfile.TemporaryDirectory(prefix="mdello-demo-"))
+            environ = _demo_environment(Path(folder))
+        settings = load(environ)
+        logs.configure(settings.debug)
+        return _serve(settings)
+
+
+def _serve(settings: Settings) -> int:
+    from companion.commands.wiring import Companion
+
+    companion = Companion(settings)
+    try:
+        companion.server.bind()
+    except OSError as exc:
+        if exc.errno != errno.EADDRINUSE:
+            raise CompanionError(f"Cannot listen on 127.0.0.1:{settings.port}: {exc.strerror}") from exc
+        return _port_taken(settings.port)
+    companion.start()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    print(f"Mdello companion listening at http://127.0.0.1:{companion.server.port}", flush=True)
+    for line in companion.advice():
+        print(line, file=sys.stderr, flush=True)
+    try:
+        companion.serve_until(stop)
+    finally:
+        companion.stop()
+    return 0
+
+
+def _port_taken(port: int) -> int:
+    """Who holds the port? Ours: nothing to do. Anything else: how to choose another."""
+    from companion.web.client import Holder, probe
+
+    holder = probe(port, PROBE_TIMEOUT_S)
+    if holder is Holder.OURS:
+        print(f"Mdello companion is already running at http://127.0.0.1:{port}")
+        return 0
+    owner = "another user's mdello companion" if holder is Holder.OTHER_USER else "another program"
+    print(
+        f"Port {port} is taken by {owner}. Choose another one, for example:\n"
+        f"  MDELLO_COMPANION_PORT={port + 1 if port < 65535 else port - 1} mdello.pyz serve\n"
+        "and run install again with the same value, so that agents report to it.",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def _demo_environment(folder: Path) -> Mapping[str, str]:
+    """A board, a configuration and a log in a folder that is removed at the end."""
+    from companion.commands.wiring import open_boards
+    from companion.boards.writer import init_board
+
+    environ = {
+        **os.environ,
+        "MDELLO_COMPANION_CONFIG": str(folder / "companion.json"),
+        "MDELLO_COMPANION_DATA": str(folder / "companion.jsonl"),
+    }
+    import time
+
+    board = init_board(folder / "board", time.time)
+    open_boards(load(environ)).registry.register(board.uuid, board.path)
+    print(f"Demo board in {board.path} (removed when the companion stops)", file=sys.stderr)
+    return environ
