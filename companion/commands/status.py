@@ -122,6 +122,10 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
     for uuid, path in overview.boards:
         lines.append(f"{uuid} {path}: {overview.events.get(uuid, 0)} events")
         lines += _board_lines([each for each in overview.sessions if each.board_uuid == uuid], now_s)
+    known = {uuid for uuid, _ in overview.boards}
+    homeless = [each for each in overview.sessions if each.board_uuid not in known]
+    if homeless:
+        lines += ["Not on a registered board:", *_board_lines(homeless, now_s)]
     lines += _without_uuid_lines(overview)
     lines += [f"Could not read {problem}" for problem in overview.problems]
     lines.append(_companion_line(overview, settings))

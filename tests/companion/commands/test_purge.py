@@ -1,0 +1,45 @@
+"""``purge``: everything remembered is forgotten, on disk and in a running companion."""
+
+import json
+
+
+def test_it_makes_and_empties_the_log(mdello):
+    """Missing parents are made; both names do the same; the contract's line is printed."""
+    log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
+    for name in ("purge", "reset"):
+        done = mdello(name, "surplus")
+        assert (done.returncode, done.stdout) == (0, "Purged companion session data.\n")
+        assert log.read_bytes() == b""
+        log.write_text("junk\n", encoding="utf-8")
+
+
+def test_a_running_companion_forgets_too(mdello, make_card):
+    """Memory and log agree afterwards, and later records are kept again."""
+    board = mdello.home / "board"
+    mdello("board", "init", str(board))
+    path = make_card(board, "a.md", "uuid-a")
+    mdello.start()
+    for session in ("s-1", "s 2"):
+        mdello.report(path, "running", session)
+    assert len(mdello.ask("GET", "/associations")) == 2
+    assert mdello("purge").returncode == 0
+    assert mdello.ask("GET", "/associations") == []
+    mdello.report(path, "idle", "s-3")
+    assert [each["sessionId"] for each in mdello.ask("GET", "/associations")] == ["s-3"]
+    log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
+    assert [json.loads(line)["sessionId"] for line in log.read_text().splitlines()] == ["s-3"]
+
+
+def test_links_without_a_uuid_are_forgotten_too(mdello):
+    """A file that gets its uuid after a purge is not linked to sessions from before."""
+    board = mdello.home / "board"
+    mdello("board", "init", str(board))
+    plain = board / "plain.md"
+    plain.write_text("# No head\n", encoding="utf-8")
+    mdello.start()
+    mdello.report(plain, "ready_for_review")
+    assert mdello.ask("GET", "/health")["counts"]["pendingLinks"] == 1
+    mdello("purge")
+    assert mdello.ask("GET", "/health")["counts"]["pendingLinks"] == 0
+    assert mdello("board", "repair").returncode == 0
+    assert mdello.ask("GET", "/associations") == []
