@@ -3,6 +3,7 @@
 An agent's module assigns them to the names of :class:`adapters.contract.Adapter`; an agent of
 which only the past can be read, for example::
 
+    from adapters.defaults import no_environment as ENVIRONMENT
     from adapters.defaults import no_events as EVENTS
     from adapters.defaults import no_install as install
     from adapters.defaults import no_inspect as inspect
@@ -28,6 +29,9 @@ from adapters.contract import (
 
 no_events: Tuple[str, ...] = ()
 """No hook events."""
+
+no_environment: Tuple[Tuple[str, str], ...] = ()
+"""No environment variables."""
 
 
 def no_session_of(payload: HookPayload) -> str:

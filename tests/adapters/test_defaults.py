@@ -22,6 +22,7 @@ class Nothing:
     NAME = "nothing"
     TITLE = "Nothing"
     EVENTS = defaults.no_events
+    ENVIRONMENT = defaults.no_environment
     session_of = staticmethod(defaults.no_session_of)
     translate = staticmethod(defaults.no_translate)
     sessions_root = staticmethod(defaults.no_sessions_root)
@@ -38,6 +39,7 @@ AGENT: Adapter = Nothing()
 def test_no_payload_means_anything() -> None:
     """Hooks of an agent without hooks are unknown, not an error."""
     assert AGENT.EVENTS == ()
+    assert AGENT.ENVIRONMENT == ()
     assert AGENT.session_of({"session_id": "s"}) == ""
     translation = AGENT.translate({"hook_event_name": "Stop"}, None)
     assert (translation.known, translation.event, translation.state) == (False, None, None)

@@ -1,6 +1,6 @@
 """The table of events against the facts about the three versions measured."""
 
-from adapters.claude import events, hooks
+from adapters.claude import events, hooks, notices
 
 NEW_IN_220 = {"DirectoryAdded"}
 NEW_IN_332 = {"PreModelSwitch", "PostModelSwitch", "PreSkillShellCommand"}
@@ -79,4 +79,4 @@ def test_every_lifecycle_event_has_an_effect_and_no_other_has() -> None:
 
 def test_every_subscribed_notification_has_an_effect_and_no_other_has() -> None:
     """The matcher and the translation of notifications cannot drift apart."""
-    assert set(hooks.NOTIFICATION_EFFECTS) == set(events.NOTIFICATION_TYPES)
+    assert set(notices.NOTIFICATION_EFFECTS) == set(events.NOTIFICATION_TYPES)
