@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Callable, Iterator, Optional
 
 try:  # Windows has no fcntl; locking is then left out, as on a file system without locks.
     import fcntl
@@ -30,6 +30,8 @@ _NO_LOCKS_HERE = frozenset(
     {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF}
 )
 _names = itertools.count()
+# Of a file's name, in that of the file written beside it: the whole would be too long for some.
+_NAME_PART = 40
 
 
 def ensure_private_dir(path: Path) -> None:
@@ -54,11 +56,17 @@ def real_target(path: Path) -> Path:
     return path
 
 
-def write_atomically(path: Path, data: bytes, mode: int = PRIVATE_FILE_MODE) -> None:
+def write_atomically(
+    path: Path,
+    data: bytes,
+    mode: int = PRIVATE_FILE_MODE,
+    before_replacing: Optional[Callable[[], None]] = None,
+) -> None:
     """Replace the file's content as a whole: write beside, fsync, rename.
 
     A symlink stays, its target is replaced. An existing file keeps its mode and, where the
-    system lets us, its owner; a new one gets ``mode``. OSError when it cannot be written; the
+    system lets us, its owner; a new one gets ``mode``. ``before_replacing`` is called at the last
+    moment and may raise to leave everything as it was. OSError when it cannot be written; the
     old content is then untouched and nothing is left beside it.
     """
     target = real_target(path)
@@ -66,7 +74,7 @@ def write_atomically(path: Path, data: bytes, mode: int = PRIVATE_FILE_MODE) -> 
         before: Optional[os.stat_result] = os.stat(target)
     except FileNotFoundError:
         before = None
-    beside = target.with_name(f".{target.name}.{os.getpid()}-{next(_names)}.tmp")
+    beside = target.with_name(f".{target.name[:_NAME_PART]}.{os.getpid()}-{next(_names)}.tmp")
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
     try:
         try:
@@ -75,6 +83,8 @@ def write_atomically(path: Path, data: bytes, mode: int = PRIVATE_FILE_MODE) -> 
             os.fsync(fd)
         finally:
             os.close(fd)
+        if before_replacing is not None:
+            before_replacing()
         os.replace(beside, target)
     except BaseException:
         with contextlib.suppress(OSError):
