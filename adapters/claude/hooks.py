@@ -24,6 +24,10 @@ from adapters.contract import HookEvent, HookPayload, SessionState, Status, Tran
 
 NAME = "claude"
 TITLE = "Claude Code"
+ENVIRONMENT = (
+    ("CLAUDE_CONFIG_DIR", "Claude Code's folder (~/.claude)"),
+    ("CLAUDE_SESSIONS_DIR", "Its transcripts (<folder>/projects)"),
+)
 
 EFFECTS: Dict[str, Effect] = {
     "SessionStart": effects.session_start,

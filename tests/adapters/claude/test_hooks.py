@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.claude import events, hooks
+from adapters.claude import payload as payloads
 from adapters.contract import SessionState, Status
 
 PAYLOADS = Path(__file__).parents[2] / "fixtures" / "claude" / "payloads"
@@ -152,7 +153,7 @@ def test_status_after_every_event_of_a_recording(case: str) -> None:
     told = ""
     cards: List[str] = []
     for payload in recording(case):
-        session = hooks.session_of(payload)
+        session = payloads.session_of(payload)
         translation = hooks.translate(payload, states.get(session))
         assert translation.known
         states[session] = translation.state or states.get(session)
@@ -287,7 +288,7 @@ def test_a_payload_without_a_name_is_unknown(payload: Any) -> None:
     """Whatever is no object with a name is counted as unknown, under the empty name."""
     translation = hooks.translate(payload, None)
     assert (translation.event_name, translation.known, translation.event) == ("", False, None)
-    assert hooks.session_of(payload) == ""
+    assert payloads.session_of(payload) == ""
 
 
 def test_routine_events_are_published_only_when_they_are_news(talk: Any) -> None:
@@ -425,4 +426,4 @@ def test_no_state_raises(payload: Dict[str, Any], state: Dict[str, Any]) -> None
 def test_no_json_value_raises(payload: Any, state: Any) -> None:
     """Not even a payload or a state that is no object."""
     assert hooks.translate(payload, state).event is None
-    hooks.session_of(payload)
+    payloads.session_of(payload)

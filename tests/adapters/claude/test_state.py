@@ -1,7 +1,7 @@
 """The memory of a session: JSON and back, and what is small stays small."""
 
 import json
-from typing import Any
+from typing import Any, List
 
 import pytest
 
@@ -118,7 +118,8 @@ def test_ordinary_ids_stay_as_they_are() -> None:
 def test_digests_tell_inputs_apart() -> None:
     """Equal for equal JSON, whatever the order of keys; empty for what JSON cannot say."""
     assert digest_of({"a": 1, "b": [2]}) == digest_of({"b": [2], "a": 1})
-    assert len({digest_of(value) for value in ({}, [], None, "", 0, {"a": 1}, {"a": "1"}, "\ud800")}) == 8
+    different: List[Any] = [{}, [], None, "", 0, {"a": 1}, {"a": "1"}, "\ud800"]
+    assert len({digest_of(value) for value in different}) == 8
     assert digest_of({1: {2}}) == ""
     nested: Any = []
     for _ in range(100_000):
