@@ -24,7 +24,7 @@ from adapters.contract import HookEvent, HookPayload, SessionState, Status, Tran
 
 NAME = "claude"
 TITLE = "Claude Code"
-ENVIRONMENT = (
+ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
     ("CLAUDE_CONFIG_DIR", "Claude Code's folder (~/.claude)"),
     ("CLAUDE_SESSIONS_DIR", "Its transcripts (<folder>/projects)"),
 )
