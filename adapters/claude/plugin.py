@@ -140,10 +140,11 @@ def _hooks(endpoint: str, transport: str, poster: Poster) -> bytes:
     for each in SUBSCRIBED:
         group: Dict[str, object] = {} if each.matcher is None else {"matcher": each.matcher}
         hook: Dict[str, object]
-        if each.transport is Transport.COMMAND:
+        if each.transport is Transport.COMMAND or transport == COMMAND:
+            # Never "async": the agent ends such a command with itself, so the last tool call or Stop
+            # may be lost (and with it, in 2.1.197, the session's end), and on a busy machine they
+            # overtake each other: a tool call after its Stop would leave the card running.
             hook = {"type": COMMAND, "command": command, "timeout": TIMEOUT_S}
-        elif transport == COMMAND:
-            hook = {"type": COMMAND, "command": command, "timeout": TIMEOUT_S, "async": True}
         else:
             hook = {"type": HTTP, "url": url, "timeout": TIMEOUT_S}
         events[each.name] = [{**group, "hooks": [hook]}]

@@ -85,7 +85,10 @@ class Screen:
         self.key("Enter")
 
     def answer(self, dialog: str, key: str) -> None:
-        """Wait for a dialog, press ``key``, and again should the first press have been swallowed."""
+        """Wait for a dialog, press ``key``, and again should the first press have been swallowed.
+
+        ``dialog`` is a text that goes away with the dialog.
+        """
         self.wait_for(dialog)
         time.sleep(KEY_GRACE_S)
         for _ in range(5):

@@ -24,6 +24,7 @@ ASK: Json = use(
         }
     ],
 )
+CHOICES = "Enter to select"
 CONFIRM = "Do you want to proceed?"
 
 
@@ -46,7 +47,7 @@ def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: World) -
             screen.submit(f"{marker} Work on {named.path}")
             screen.wait_for(QUESTION)
             stream.wait_for(named.uuid, expected[:2], session)
-            screen.answer(QUESTION, "1")
+            screen.answer(CHOICES, "1")
             screen.wait_for("Colour taken.")
             stream.wait_for(named.uuid, expected[:4], session)
             leave(screen)
@@ -121,7 +122,7 @@ def screens_without_companion(world: World) -> str:
     with world.terminal() as screen:
         screen.wait_for_prompt()
         screen.submit(f"{marker} Work on {world.card('named.md').path}")
-        screen.answer(QUESTION, "1")
+        screen.answer(CHOICES, "1")
         screen.wait_for("Colour taken.")
         leave(screen)
         screen.text()
@@ -157,7 +158,7 @@ def test_statuses_over_command_transport_keep_their_order(make_world: MakeWorld)
     with world.stream() as stream, world.terminal() as screen:
         screen.wait_for_prompt()
         screen.submit(f"{marker} Work on {named.path}")
-        screen.answer(QUESTION, "1")
+        screen.answer(CHOICES, "1")
         screen.wait_for("Colour taken.")
         leave(screen)
         stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review", "closed"])

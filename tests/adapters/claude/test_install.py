@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.claude import events, folder, install
+from adapters.claude import events, folder
+from adapters.claude.install import inspect, install, uninstall
 from adapters.contract import AdapterError, InstallContext, InstallReport
 
 CURL = "/usr/bin/curl"
@@ -73,7 +74,7 @@ def plugin_dir(context: InstallContext) -> Path:
 
 def do_install(context: InstallContext) -> InstallReport:
     """Install on a machine without an organisation's settings."""
-    return install.install(context, NO_POLICY)
+    return install(context, NO_POLICY)
 
 
 def hooks_of(context: InstallContext) -> Dict[str, Dict[str, object]]:
@@ -169,13 +170,13 @@ def test_the_configured_port_lands_in_both_kinds_and_a_trailing_slash_is_dropped
     assert "http://127.0.0.1:5555/hooks/claude " in str(hooks["SessionEnd"]["command"])
 
 
-def test_command_transport_makes_turn_events_asynchronous_commands(tmp_path: Path) -> None:
-    """Nothing is http; only session start and end are waited for."""
+def test_command_transport_makes_every_event_a_command_that_is_waited_for(tmp_path: Path) -> None:
+    """Nothing is http, and nothing asynchronous: such commands get lost and overtake each other."""
     context = make_context(tmp_path, transport="command")
     do_install(context)
     for event, hook in hooks_of(context).items():
         assert hook["type"] == "command"
-        assert hook.get("async", False) == (event not in ("SessionStart", "SessionEnd"))
+        assert "async" not in hook, event
         assert str(hook["command"]).endswith("|| true")
 
 
@@ -238,7 +239,7 @@ def test_a_changed_endpoint_or_program_is_brought_up_to_date(context: InstallCon
     assert "Kept .claude-plugin/plugin.json" in report.details
     assert "Wrote hooks/hooks.json" in report.details
     assert os.readlink(plugin_dir(context) / "mdello.pyz") == str(other)
-    install.uninstall(context)
+    uninstall(context)
     assert tree_of(context.home) == {}
 
 
@@ -267,7 +268,7 @@ def test_claude_config_dir_is_honoured_and_named(context: InstallContext, tmp_pa
     assert (elsewhere / "skills" / "mdello-companion" / "hooks" / "hooks.json").is_file()
     assert any("CLAUDE_CONFIG_DIR" in line for line in report.details)
     assert tree_of(context.home) == {}
-    install.uninstall(moved)
+    uninstall(moved)
     assert not (tmp_path / "deep").exists()
     do_install(replace(context, environ={"CLAUDE_CONFIG_DIR": ""}))
     assert plugin_dir(context).is_dir()
@@ -278,7 +279,7 @@ def test_a_relative_claude_config_dir_is_refused(context: InstallContext) -> Non
     relative = replace(context, environ={"CLAUDE_CONFIG_DIR": "~/.claude"})
     with pytest.raises(AdapterError, match="CLAUDE_CONFIG_DIR"):
         do_install(relative)
-    assert install.inspect(relative, NO_POLICY).state == "absent"
+    assert inspect(relative, NO_POLICY).state == "absent"
 
 
 def test_a_missing_program_is_an_error_before_anything_is_changed(context: InstallContext) -> None:
@@ -403,8 +404,8 @@ def test_what_is_not_ours_is_spared_both_ways(make: Callable[[Path, Path], None]
     with pytest.raises(AdapterError, match="Cannot replace unmanaged"):
         do_install(context)
     with pytest.raises(AdapterError, match="Refusing to remove unmanaged"):
-        install.uninstall(context)
-    found = install.inspect(context, NO_POLICY)
+        uninstall(context)
+    found = inspect(context, NO_POLICY)
     assert (found.state, found.loaded) == ("foreign", None)
     assert found.notes
     assert before == ({} if is_pipe else (tree_of(context.home), tree_of(example.home)))
@@ -416,8 +417,8 @@ def test_a_file_in_a_parents_place_is_an_error_that_changes_nothing(context: Ins
     with pytest.raises(AdapterError, match="Cannot install"):
         do_install(context)
     assert set(tree_of(context.home)) == {".claude"}
-    assert install.uninstall(context).headline.startswith("Removed Claude plugin")
-    assert install.inspect(context, NO_POLICY).state == "absent"
+    assert uninstall(context).headline.startswith("Removed Claude plugin")
+    assert inspect(context, NO_POLICY).state == "absent"
 
 
 def test_settings_are_byte_for_byte_the_users(context: InstallContext) -> None:
@@ -427,7 +428,7 @@ def test_settings_are_byte_for_byte_the_users(context: InstallContext) -> None:
         (context.home / ".claude" / name).write_bytes(content)
     before = times_of(context.home)
     do_install(context)
-    install.uninstall(context)
+    uninstall(context)
     after = times_of(context.home)
     assert {path: after[path] for path in after if path.endswith(".json")} == {
         path: before[path] for path in before if path.endswith(".json")
@@ -459,7 +460,7 @@ def test_a_parent_may_be_a_link_into_a_dotfiles_repository(
     assert (plugin_dir(context) / "hooks" / "hooks.json").is_file()
     assert (target / "skills" if linked == ".claude" else target).is_dir()
     assert not do_install(context).changed
-    install.uninstall(context)
+    uninstall(context)
     assert (tree_of(context.home), tree_of(dotfiles)) == before
 
 
@@ -468,10 +469,10 @@ def test_a_parent_may_be_a_link_into_a_dotfiles_repository(
 
 def test_uninstalling_twice_and_without_an_installation_is_fine(context: InstallContext) -> None:
     """There is nothing to remove, and that is said in the same words."""
-    assert not install.uninstall(context).changed
+    assert not uninstall(context).changed
     do_install(context)
-    assert install.uninstall(context).changed
-    report = install.uninstall(context)
+    assert uninstall(context).changed
+    report = uninstall(context)
     assert not report.changed and report.headline.startswith("Removed Claude plugin")
     assert tree_of(context.home) == {}
 
@@ -480,7 +481,7 @@ def test_folders_that_others_use_by_now_stay(context: InstallContext) -> None:
     """A folder that we made goes only as long as nothing else is in it."""
     do_install(context)
     (context.home / ".claude" / "projects").mkdir()
-    install.uninstall(context)
+    uninstall(context)
     assert set(tree_of(context.home)) == {".claude", ".claude/projects"}
 
 
@@ -489,7 +490,7 @@ def test_an_empty_folder_that_was_there_before_stays(context: InstallContext) ->
     (context.home / ".claude" / "skills").mkdir(parents=True)
     before = tree_of(context.home)
     do_install(context)
-    install.uninstall(context)
+    uninstall(context)
     assert tree_of(context.home) == before
 
 
@@ -500,7 +501,7 @@ def test_files_of_the_user_in_our_folder_stay_and_are_named(context: InstallCont
     (place / "notes.txt").write_text("mine")
     (place / "hooks" / "more").mkdir()
     (place / "hooks" / "more" / "deep.txt").write_text("mine too")
-    report = install.uninstall(context)
+    report = uninstall(context)
     assert [line.rpartition(" ")[2] for line in report.warnings] == [
         str(place / "hooks" / "more"),
         str(place / "notes.txt"),
@@ -562,7 +563,7 @@ def test_any_home_is_the_same_after_uninstalling(
     for step in [*steps, "uninstall"]:
         try:
             if step == "uninstall":
-                install.uninstall(context)
+                uninstall(context)
                 assert tree_of(context.home) == before
             else:
                 do_install(replace(context, transport="command" if "command" in step else "http"))
@@ -629,8 +630,8 @@ def test_a_kill_while_installing_leaves_all_or_nothing(skills_exist: bool, tmp_p
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
-            assert install.inspect(context, NO_POLICY).state == "installed"
-        install.uninstall(context)
+            assert inspect(context, NO_POLICY).state == "installed"
+        uninstall(context)
         assert tree_of(context.home) == before
         if finished:
             return
@@ -648,8 +649,8 @@ def test_a_kill_while_updating_leaves_old_or_new_hooks(tmp_path: Path) -> None:
         finished = _die_at(count, lambda newer=newer: do_install(newer))  # type: ignore[misc]
         assert _state(context) in ("http", "command")
         do_install(newer)
-        assert install.inspect(newer, NO_POLICY).state == "installed"
-        install.uninstall(newer)
+        assert inspect(newer, NO_POLICY).state == "installed"
+        uninstall(newer)
         assert tree_of(context.home) == {}
         if finished:
             return
@@ -663,11 +664,11 @@ def test_a_kill_while_uninstalling_leaves_all_or_nothing(tmp_path: Path) -> None
         base.mkdir()
         context = make_context(base)
         do_install(context)
-        finished = _die_at(count, lambda context=context: install.uninstall(context))  # type: ignore[misc]
+        finished = _die_at(count, lambda context=context: uninstall(context))  # type: ignore[misc]
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
-        install.uninstall(context)
+        uninstall(context)
         assert tree_of(context.home) == {}, count
         if finished:
             return
@@ -699,9 +700,9 @@ def test_several_installs_at_once_end_in_one_right_installation(tmp_path: Path) 
         base.mkdir()
         context = make_context(base)
         assert _in_parallel([lambda context=context: do_install(context)] * 6) == [0] * 6  # type: ignore[misc]
-        assert install.inspect(context, NO_POLICY).state == "installed"
+        assert inspect(context, NO_POLICY).state == "installed"
         assert not [name for name in tree_of(context.home) if name.endswith(".tmp")]
-        install.uninstall(context)
+        uninstall(context)
         assert tree_of(context.home) == {}
 
 
@@ -713,11 +714,11 @@ def test_installs_and_uninstalls_at_once_never_break(tmp_path: Path) -> None:
         context = make_context(base)
         acts: List[Callable[[], object]] = [
             lambda context=context: do_install(context),  # type: ignore[misc]
-            lambda context=context: install.uninstall(context),  # type: ignore[misc]
+            lambda context=context: uninstall(context),  # type: ignore[misc]
         ] * 3
         assert 2 not in _in_parallel(acts)
         do_install(context)
-        install.uninstall(context)
+        uninstall(context)
         left = tree_of(context.home)
         assert not any("mdello" in name for name in left)
 
@@ -751,12 +752,12 @@ def test_a_home_that_cannot_be_written_is_a_telling_error(tmp_path: Path) -> Non
 
 def test_inspection_tells_absent_installed_and_outdated_apart(context: InstallContext) -> None:
     """And it says which file differs."""
-    assert install.inspect(context, NO_POLICY).state == "absent"
+    assert inspect(context, NO_POLICY).state == "absent"
     do_install(context)
-    found = install.inspect(context, NO_POLICY)
+    found = inspect(context, NO_POLICY)
     assert (found.state, found.loaded, found.notes) == ("installed", True, ())
     assert found.place == str(plugin_dir(context))
-    older = install.inspect(replace(context, endpoint="http://127.0.0.1:1"), NO_POLICY)
+    older = inspect(replace(context, endpoint="http://127.0.0.1:1"), NO_POLICY)
     assert older.state == "outdated"
     assert any("hooks.json" in note for note in older.notes)
 
@@ -766,14 +767,14 @@ def test_a_lost_or_emptied_file_is_noticed_and_put_back(lost: str, context: Inst
     """Deleting our hooks behind our back is seen; without its manifest the folder is not ours any more."""
     do_install(context)
     (plugin_dir(context) / lost).unlink()
-    found = install.inspect(context, NO_POLICY)
+    found = inspect(context, NO_POLICY)
     if lost.endswith("plugin.json"):
         assert found.state == "foreign"
         return
     assert found.state == "outdated"
     assert any(lost in note for note in found.notes)
     assert do_install(context).changed
-    assert install.inspect(context, NO_POLICY).state == "installed"
+    assert inspect(context, NO_POLICY).state == "installed"
 
 
 def test_a_link_to_a_program_that_is_gone_is_said(context: InstallContext, tmp_path: Path) -> None:
@@ -781,14 +782,14 @@ def test_a_link_to_a_program_that_is_gone_is_said(context: InstallContext, tmp_p
     do_install(context)
     moved = tmp_path / "moved.pyz"
     context.program.rename(moved)
-    notes = install.inspect(replace(context, program=moved), NO_POLICY).notes
+    notes = inspect(replace(context, program=moved), NO_POLICY).notes
     assert any("which is gone" in note and str(context.program) in note for note in notes)
 
 
 def test_inspection_keeps_the_installed_transport_in_mind(context: InstallContext) -> None:
     """A quiet installation is not outdated merely because http is the default."""
     do_install(replace(context, transport="command"))
-    assert install.inspect(context, NO_POLICY).state == "installed"
+    assert inspect(context, NO_POLICY).state == "installed"
 
 
 def test_policy_findings_are_warnings_and_notes(context: InstallContext) -> None:
@@ -798,6 +799,6 @@ def test_policy_findings_are_warnings_and_notes(context: InstallContext) -> None
     settings_file.write_text('{"enabledPlugins": {"mdello-companion@skills-dir": false}}')
     report = do_install(context)
     assert any(str(settings_file) in line and "disabled" in line for line in report.warnings)
-    found = install.inspect(context, NO_POLICY)
+    found = inspect(context, NO_POLICY)
     assert (found.state, found.loaded) == ("installed", False)
     assert any(str(settings_file) in line for line in found.notes)
