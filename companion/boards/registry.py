@@ -92,10 +92,7 @@ class BoardRegistry:
         board = Board(_usable(uuid, "uuid"), self.normal(_usable(path, "path")), iso_utc(self._now()))
 
         def edit(content: JsonObject) -> None:
-            entries = content.get(_KEY)
-            kept = (
-                [entry for entry in entries if not self._collides(entry, board)] if _is_list(entries) else []
-            )
+            kept = [entry for entry in _entries(content) if not self._collides(entry, board)]
             content[_KEY] = [*kept, {"uuid": board.uuid, "path": board.path, "updatedAt": board.updated_at}]
 
         try:

@@ -6,7 +6,9 @@ changes go through :meth:`ConfigFile.change`: lock, read again, change, replace.
 """
 
 import json
+import math
 import os
+import re
 import threading
 import time
 from pathlib import Path
@@ -20,6 +22,9 @@ JsonObject = Dict[str, object]
 
 DEFAULT_WEB_ORIGIN = "https://subdavis.github.io"
 
+# Characters that no host has; the brackets of an IPv6 address are gone by then.
+_NO_HOST = re.compile(r"[\x00-\x20\x7f\"#%/<>?@\[\]\\^`{|}]")
+
 _LEGACY_ENRICHMENT = ("githubLinkEnrichment", "jiraLinkEnrichment")
 
 
@@ -28,9 +33,10 @@ class ConfigFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.RLock()  # Guards the two attributes below.
+        self._lock = threading.RLock()  # Guards the attributes below.
         self._read: JsonObject = {}
-        self._stamp: Optional[Tuple[int, int, int]] = None
+        self._stamp: Optional[Tuple[int, int, int, int]] = None
+        self._unsaved = False  # whether memory holds a change that the disk does not have
         self.problem: Optional[str] = None
         """Why the file on disk could not be used, or None. Kept until it can be read again."""
 
@@ -44,6 +50,7 @@ class ConfigFile:
             if stamp is None or stamp != self._stamp:
                 self._read = self._load()
                 self._stamp = stamp
+                self._unsaved = False
             return self._read
 
     def change(self, edit: Callable[[JsonObject], None]) -> JsonObject:
@@ -57,34 +64,43 @@ class ConfigFile:
                 ensure_private_dir(self.path.parent)
             except OSError as exc:
                 self._change_in_memory(edit)
-                raise StorageError(f"Cannot save {self.path}: {exc.strerror or exc}") from exc
+                raise self._cannot_save(exc) from exc
             with locked(self.path.parent):
                 self._change_in_memory(edit)
                 try:
                     if self.problem is not None:
                         self._set_aside()
                     write_atomically(self.path, _encode(self._read))
-                except OSError as exc:
-                    raise StorageError(f"Cannot save {self.path}: {exc.strerror or exc}") from exc
+                except (OSError, RecursionError) as exc:
+                    raise self._cannot_save(exc) from exc
+                self._stamp = self._stat()
             self.problem = None
-            self._stamp = self._stat()
+            self._unsaved = False
             return self._read
 
+    def _cannot_save(self, exc: Exception) -> StorageError:
+        reason = exc.strerror if isinstance(exc, OSError) else None
+        return StorageError(f"Cannot save {self.path}: {reason or exc}")
+
     def _change_in_memory(self, edit: Callable[[JsonObject], None]) -> None:
+        if not self._unsaved:
+            # The stamp is not enough here: an inode number may come back within one tick.
+            self._stamp = None
         content = dict(self.read())
         edit(content)
         self._read = content
+        self._unsaved = True
 
     def _set_aside(self) -> None:
         aside = self.path.with_name(f"{self.path.name}.unreadable-{int(time.time())}")
-        aside.write_bytes(self.path.read_bytes())
+        write_atomically(aside, self.path.read_bytes())
 
-    def _stat(self) -> Optional[Tuple[int, int, int]]:
+    def _stat(self) -> Optional[Tuple[int, int, int, int]]:
         try:
             found = os.stat(self.path)
         except OSError:
             return None
-        return (found.st_ino, found.st_size, found.st_mtime_ns)
+        return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def _load(self) -> JsonObject:
         try:
@@ -97,7 +113,9 @@ class ConfigFile:
             self.problem = f"{self.path}: {exc.strerror or exc}"
             return self._read
         try:
-            content = json.loads(raw.decode("utf-8", errors="replace"))
+            # A byte order mark, as some editors leave it, does no harm.
+            text = raw.decode("utf-8-sig", errors="replace")
+            content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError) as exc:
             self.problem = f"{self.path} is not JSON: {exc}"
             return {}
@@ -106,6 +124,18 @@ class ConfigFile:
             return {}
         self.problem = None
         return _without_legacy_keys(content)
+
+
+def _refuse(constant: str) -> object:
+    """NaN and the infinities: Python would read and write them, no other JSON reader does."""
+    raise ValueError(f"{constant} is no JSON value")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits} is too large a number")
+    return number
 
 
 def flag(config: JsonObject, key: str) -> bool:
@@ -126,17 +156,20 @@ def web_origin(config: JsonObject) -> str:
 def normal_origin(url: str) -> Optional[str]:
     """Scheme, lower-cased host and non-default port of an http(s) URL, or None.
 
-    The form is that of the ``Origin`` header: no path, no default port, no trailing slash.
+    The form is that of the ``Origin`` header: no path, no default port, no trailing slash, a
+    name with other letters than English ones in its ``xn--`` spelling.
     """
     try:
-        parts = urlsplit(url.strip())
+        parts = urlsplit(url.strip().replace("\\", "/"))
         port = parts.port
-    except ValueError:
+        host = (parts.hostname or "").lower()
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+    except ValueError:  # UnicodeError is one
         return None
     scheme = parts.scheme.lower()
-    if scheme not in ("http", "https") or not parts.hostname:
+    if scheme not in ("http", "https") or not host or _NO_HOST.search(host):
         return None
-    host = parts.hostname.lower()
     if ":" in host:
         host = f"[{host}]"
     if port is None or port == {"http": 80, "https": 443}[scheme]:
