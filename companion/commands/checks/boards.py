@@ -20,7 +20,7 @@ def check(boards: Boards) -> List[Finding]:
     scan = boards.finder.scan()
     for board in registered:
         found += _board(board, scan)
-    return found + _elsewhere(registered, scan)
+    return found + _duplicates(scan) + _elsewhere(registered, scan)
 
 
 def _config(boards: Boards) -> List[Finding]:
@@ -32,6 +32,10 @@ def _config(boards: Boards) -> List[Finding]:
         ]
     if not path.exists():
         return [ok(SECTION, f"{path}: not there yet, made with the first board")]
+    invalid = boards.registry.invalid_entries
+    if invalid:
+        text = f"{path}: {invalid} of its entries are no boards and are skipped"
+        return [wrong(SECTION, text, 'Each board needs a "uuid" and an absolute "path"')]
     return [ok(SECTION, f"{path}: readable")]
 
 
@@ -54,6 +58,17 @@ def _board(board: Board, scan: Scan) -> List[Finding]:
 
 def _is_in(path: str, board: Board) -> bool:
     return path == board.path or os.path.dirname(path) == board.path
+
+
+def _duplicates(scan: Scan) -> List[Finding]:
+    return [
+        wrong(
+            SECTION,
+            f"The uuid {uuid} stands in several files: {', '.join(paths)}; the last of them counts",
+            "Remove the uuid from the copies, then: mdello.pyz board repair",
+        )
+        for uuid, paths in scan.duplicates
+    ]
 
 
 def _elsewhere(registered: List[Board], scan: Scan) -> List[Finding]:
