@@ -1,5 +1,7 @@
 """Wall time as the contract writes it, and one time budget over several waits."""
 
+import math
+import re
 import time
 from datetime import datetime, timezone
 from typing import Callable, Optional
@@ -8,12 +10,19 @@ WallClock = Callable[[], float]
 """Returns Unix seconds; ``time.time`` outside tests."""
 
 
+_ISO = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
+    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})"
+)
+
+
 def iso_utc(unix_s: float) -> str:
     """UTC ISO-8601 with milliseconds and ``Z``, e.g. ``2026-01-31T09:05:00.250Z``.
 
-    Milliseconds are cut, not rounded, so a time never lies in the future.
+    Milliseconds are cut, not rounded, so a time never lies in the future. (But for the hundredth
+    of a millisecond that a float of today's size may lack: ``x.001`` must not become ``x.000``.)
     """
-    whole, ms = divmod(int(unix_s * 1000), 1000)
+    whole, ms = divmod(math.floor(round(unix_s * 1000, 2)), 1000)
     moment = datetime.fromtimestamp(whole, timezone.utc)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
 
@@ -21,16 +30,18 @@ def iso_utc(unix_s: float) -> str:
 def parse_iso(text: str) -> Optional[float]:
     """Unix seconds of an ISO-8601 time with a zone, or None when it is not one.
 
-    Python 3.9 and 3.10 do not know ``Z``, hence the replacement.
+    Up to nine digits of a second's fraction are read, six count. The parser of Python 3.9 knows
+    neither ``Z`` nor other than three or six digits, that of 3.11 much more: what is admitted
+    must not depend on it.
     """
-    try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except (ValueError, OverflowError):
+    found = _ISO.fullmatch(text)
+    if found is None:
         return None
-    if moment.tzinfo is None:
-        return None
+    date, clock, seconds, fraction, zone = found.groups()
+    zone = "+00:00" if zone in "Zz" else f"{zone[:3]}:{zone[-2:]}"
+    micros = f"{fraction or '':0<6}"[:6]
     try:
-        return moment.timestamp()
+        return datetime.fromisoformat(f"{date}T{clock}:{seconds or '00'}.{micros}{zone}").timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -36,10 +36,13 @@ class Subscription:
 
     def __init__(self, topic: str, on_overflow: Callable[[], None]) -> None:
         self.topic = topic
-        self._on_overflow = on_overflow
+        self.on_overflow = on_overflow
+        """Called once, by a publisher and outside every lock of ours, after an overflow."""
         self._ready = threading.Condition()  # Guards the queue and the flag.
         self._queue: Deque[Frame] = deque()
         self._closed = False
+        self.overflown = False
+        """Whether it was closed because its reader was too slow."""
 
     def offer(self, frame: Frame) -> bool:
         """Queue a frame without waiting. False (and closed for good) when the queue is full."""
@@ -50,11 +53,10 @@ class Subscription:
                 self._queue.append(frame)
                 self._ready.notify()
                 return True
-            self._closed = True
+            self._closed = self.overflown = True
             self._queue.clear()
             self._ready.notify()
-        self._on_overflow()
-        return False
+            return False
 
     def take(self, timeout_s: float) -> List[Frame]:
         """All frames queued so far, waiting at most ``timeout_s`` for the first; may be empty."""
@@ -91,6 +93,7 @@ class Hub:
 
     def publish(self, topic: str, name: str, data: bytes) -> None:
         """Offer a frame to every subscriber of the topic; never waits."""
+        overflown = []
         with self._lock:
             self._number += 1
             frame = Frame(self._number, topic, name, data)
@@ -100,6 +103,10 @@ class Hub:
             for listener in listeners:
                 if not listener.offer(frame):
                     self._subscriptions.remove(listener)
+                    if listener.overflown:  # Otherwise it is being unsubscribed just now.
+                        overflown.append(listener)
+        for listener in overflown:
+            listener.on_overflow()
 
     def subscribe(
         self,
@@ -110,16 +117,14 @@ class Hub:
     ) -> Subscription:
         """A subscription that already holds what the listener missed, then a fresh snapshot.
 
-        Missed frames are given only for an id of this life that is still within reach. Snapshot
-        and queue are handed over under one lock, so that nothing falls between.
+        Missed frames are given only for an id of this life that is still within reach, and only
+        when they all fit: a queue that overflows at once would send its reader round in circles.
+        Snapshot and queue are handed over under one lock, so that nothing falls between.
         """
         subscription = Subscription(topic, on_overflow)
         with self._lock:
-            missed_after = self._number_of(last_event_id)
-            if missed_after is not None:
-                for frame in self._recent:
-                    if frame.number > missed_after and frame.topic == topic:
-                        subscription.offer(frame)
+            for frame in self._missed(topic, last_event_id):
+                subscription.offer(frame)
             subscription.offer(Frame(self._number, topic, "snapshot", snapshot()))
             if self._closed:
                 subscription.close()
@@ -155,6 +160,13 @@ class Hub:
     def event_id(self, frame: Frame) -> str:
         """The SSE id of a frame: ``<instance>-<number>``."""
         return f"{self.instance}-{frame.number}"
+
+    def _missed(self, topic: str, last_event_id: Optional[str]) -> List[Frame]:
+        after = self._number_of(last_event_id)
+        if after is None:
+            return []
+        missed = [frame for frame in self._recent if frame.number > after and frame.topic == topic]
+        return missed if len(missed) < QUEUE_FRAMES else []  # One place is the snapshot's.
 
     def _number_of(self, event_id: Optional[str]) -> Optional[int]:
         instance, _, number = (event_id or "").rpartition("-")

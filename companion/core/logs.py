@@ -35,4 +35,5 @@ def configure(debug: bool) -> None:
 def debug_event(message: str, details: Mapping[str, object]) -> None:
     """One line of the contract's debug log. Prompts and file contents must not be in ``details``."""
     if _details.isEnabledFor(logging.DEBUG):
-        _details.debug("%s %s", message, json.dumps(details, ensure_ascii=False, default=str))
+        text = json.dumps(details, ensure_ascii=False, separators=(",", ":"), default=str)
+        _details.debug("%s %s", message, text)

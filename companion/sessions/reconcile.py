@@ -79,9 +79,9 @@ class View:
     problems: Tuple[str, ...] = ()
     """What could not be read, for people."""
     by_path: Mapping[str, Card] = field(default_factory=dict)
-    """Cards at the paths of legacy places."""
-    open_paths: FrozenSet[str] = frozenset()
-    """Paths of legacy places about which nothing can be said: unreadable, or nobody's."""
+    """Cards at the paths of places that the scan does not settle."""
+    unclear_paths: FrozenSet[str] = frozenset()
+    """Paths of such places about which nothing can be said: unreadable, or on nobody's board."""
 
 
 def judge(place: Place, view: View, fresh: AbstractSet[str]) -> Fate:
@@ -97,11 +97,15 @@ def judge(place: Place, view: View, fresh: AbstractSet[str]) -> Fate:
 
 
 def card_of(place: Place, view: View) -> Optional[Card]:
-    """The card that a place means now: by uuid, by path only where an event has no uuid.
+    """The card that a place means now: by uuid; by path where an event has no uuid.
 
-    (An old path says nothing about a known card: another one may live there today.)
+    For a known card its old path counts only if it lives there still, unlisted (a symlink, say):
+    another card that is there today has nothing to do with the session.
     """
-    return view.cards.get(place.card_uuid) if place.card_uuid else view.by_path.get(place.card_path)
+    if place.card_uuid in view.cards:
+        return view.cards[place.card_uuid]
+    card = view.by_path.get(place.card_path)
+    return card if card is not None and place.card_uuid in ("", card.uuid) else None
 
 
 def place_of(event: Association) -> Place:
@@ -110,12 +114,15 @@ def place_of(event: Association) -> Place:
 
 
 def look_at_boards(finder: Finder, registry: Registry, places: Iterable[Place]) -> View:
-    """Scan every board; resolve the paths of legacy ``places``. Reads disks, holds no lock."""
+    """Scan every board; resolve the paths of ``places`` whose card the scan did not list.
+
+    Reads disks; must not be called with a lock held.
+    """
     before = frozenset(board.uuid for board in registry.boards())
     scan = finder.scan()
     by_path: Dict[str, Card] = {}
     unclear = set()
-    for path in {place.card_path for place in places if not place.card_uuid}:
+    for path in {place.card_path for place in places if place.card_uuid not in scan.cards}:
         try:
             card = finder.resolve(path).card
         except CardReadError:
@@ -132,7 +139,7 @@ def look_at_boards(finder: Finder, registry: Registry, places: Iterable[Place]) 
         without_uuid=frozenset(path for path, _ in scan.without_uuid),
         problems=tuple(f"{path}: {reason}" for path, reason in scan.problems),
         by_path=by_path,
-        open_paths=frozenset(unclear),
+        unclear_paths=frozenset(unclear),
     )
 
 
@@ -141,4 +148,4 @@ def _surely_gone(place: Place, view: View) -> bool:
         return False
     if place.board_uuid:
         return place.board_uuid in view.boards
-    return place.card_path not in view.open_paths
+    return place.card_path not in view.unclear_paths
