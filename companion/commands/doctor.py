@@ -29,9 +29,8 @@ def run(args: argparse.Namespace) -> int:
 
 def diagnose(settings: Settings) -> List[Finding]:
     """Every check, in the order of the report."""
-    from adapters import ADAPTERS
     from companion.commands.checks import agents, boards, logs, program, server
-    from companion.commands.install import context_for
+    from companion.commands.install import context_for, installable
     from companion.commands.wiring import open_boards
     from mdello import __version__
 
@@ -43,7 +42,7 @@ def diagnose(settings: Settings) -> List[Finding]:
         *served.findings,
         *boards.check(open_boards(settings)),
         *files,
-        *agents.check(ADAPTERS, context_for(settings), served.health, newest, time.time),
+        *agents.check(installable(), context_for(settings), served.health, newest, time.time),
     ]
 
 

@@ -44,21 +44,26 @@ def run(args: argparse.Namespace) -> int:
     return 1 if any(isinstance(each, AdapterError) for each in outcomes.values()) else 0
 
 
-def _usage(command: str) -> str:
+def installable() -> Dict[str, Adapter]:
+    """The agents that can be connected: those that do not say that they cannot."""
     from adapters import ADAPTERS
+    from adapters.defaults import no_install
 
+    return {name: adapter for name, adapter in ADAPTERS.items() if adapter.install is not no_install}
+
+
+def _usage(command: str) -> str:
     transport = f" [--transport {'|'.join(TRANSPORTS)}]" if command == "install" else ""
-    return f"mdello.pyz {command} [{'|'.join(ADAPTERS)}]{transport} [--json]"
+    return f"mdello.pyz {command} [{'|'.join(installable())}]{transport} [--json]"
 
 
 def _chosen(command: str, names: Sequence[str]) -> Dict[str, Adapter]:
-    from adapters import ADAPTERS
-
-    wrong = [name for name in names if name not in ADAPTERS] or list(names[1:])
+    known = installable()
+    wrong = [name for name in names if name not in known] or list(names[1:])
     if wrong:
-        what = "Unknown agent" if wrong[0] not in ADAPTERS else "One agent at a time, surplus"
+        what = "Unknown agent" if wrong[0] not in known else "One agent at a time, surplus"
         raise UsageError(f"Usage: {_usage(command)}\n{what}: {wrong[0]}. See mdello.pyz help.")
-    return {name: ADAPTERS[name] for name in names or ADAPTERS}
+    return {name: known[name] for name in names or known}
 
 
 def context_for(settings: Settings, transport: str = "") -> InstallContext:

@@ -16,7 +16,7 @@ REQUEST_TIMEOUT_S = 5.0
 
 Health = Mapping[str, object]
 
-_OTHER_PORT = "choose another port with MDELLO_COMPANION_PORT, and install the agents again with it"
+_OTHER_PORT = "Choose another port with MDELLO_COMPANION_PORT, and install the agents again with it"
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ def check(port: int, path: Path, version: str) -> Served:
         return Served([unknown(SECTION, text, "Start it: mdello.pyz serve")], None)
     if holder is client.Holder.OTHER_USER:
         text = f"Port {port} is held by the companion of another user of this machine"
-        return Served([wrong(SECTION, text, _OTHER_PORT.capitalize())], None)
+        return Served([wrong(SECTION, text, _OTHER_PORT)], None)
     if holder is client.Holder.FOREIGN:
         text = f"Port {port} is held by another program, which does not answer as a companion"
-        hint = f"See who it is: lsof -nP -iTCP:{port} -sTCP:LISTEN; or {_OTHER_PORT}"
+        hint = f"See who it is: lsof -nP -iTCP:{port} -sTCP:LISTEN. {_OTHER_PORT}"
         return Served([wrong(SECTION, text, hint)], None)
     try:
         health = client.get_json(port, "/health", REQUEST_TIMEOUT_S)
