@@ -23,6 +23,8 @@ from companion.boards.registry import Board, BoardRegistry, nfc
 from companion.core.errors import CardReadError
 
 SUFFIX = ".md"
+NOT_UTF8 = "its name is not UTF-8"
+"""Why a file can be no card: its path could not be told to anybody."""
 
 _FIRST_READ_BYTES = 4096
 # Remembered heads; a board that large is rare, and forgetting costs one small read per card.
@@ -122,7 +124,7 @@ class CardFinder:
             path = os.path.join(board.path, name)
             if not _is_utf8(name):
                 shown = os.fsencode(path).decode("utf-8", "replace")
-                tally.without_uuid.append((shown, "its name is not UTF-8"))
+                tally.without_uuid.append((shown, NOT_UTF8))
                 continue
             try:
                 head = self._head(path)

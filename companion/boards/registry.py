@@ -84,24 +84,38 @@ class BoardRegistry:
         return self._read().invalid
 
     def register(self, uuid: str, path: str) -> Board:
+        """As :meth:`add`, but when it cannot be saved it holds in memory, with ``save_problem`` set."""
+        board = self._new(uuid, path)
+        try:
+            self._save(board)
+        except StorageError as exc:
+            _log.warning("%s (until the companion stops, the board stays registered)", exc)
+        return board
+
+    def add(self, uuid: str, path: str) -> Board:
         """Add a board, or renew one: entries with the same uuid or the same path give way.
 
         Whether there is such a folder is not asked. BoardError when uuid or path is blank or no
-        usable text. When it cannot be saved it holds in memory, with ``save_problem`` set.
+        usable text; StorageError when it cannot be saved.
         """
-        board = Board(_usable(uuid, "uuid"), self.normal(_usable(path, "path")), iso_utc(self._now()))
+        board = self._new(uuid, path)
+        self._save(board)
+        return board
 
+    def _new(self, uuid: str, path: str) -> Board:
+        return Board(_usable(uuid, "uuid"), self.normal(_usable(path, "path")), iso_utc(self._now()))
+
+    def _save(self, board: Board) -> None:
         def edit(content: JsonObject) -> None:
             kept = [entry for entry in _entries(content) if not self._collides(entry, board)]
             content[_KEY] = [*kept, {"uuid": board.uuid, "path": board.path, "updatedAt": board.updated_at}]
 
         try:
             self._config.change(edit)
-            self.save_problem = None
         except StorageError as exc:
-            self.save_problem = f"{exc} (the board {board.path} is registered until the companion stops)"
-            _log.warning("%s", self.save_problem)
-        return board
+            self.save_problem = str(exc)
+            raise
+        self.save_problem = None
 
     def remove(self, uuid_or_path: str) -> Board:
         """Forget a board; its files stay. NotFound when there is none; StorageError."""
