@@ -7,7 +7,6 @@ imported, so a broken source file never breaks the build script.
 """
 
 import argparse
-import ast
 import contextlib
 import hashlib
 import json
@@ -19,6 +18,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -29,14 +29,41 @@ BUILT_FROM = ROOT / "dist" / ".built-from"
 
 SUPPORTED = ((3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14))
 PACKED = ("mdello.py", "adapters", "companion")
+# Parts of the build that lie with what they make: the archive's first lines; a program that
+# each Python runs. Neither is a module of the archive.
 STUB = "companion/archive/stub.py"
+PACK = "companion/archive/pack.py"
 
 # What a download over a slow or filtered link should stay below.
 SIZE_LIMIT_BYTES = 400_000
-# Compiled modules are added while the archive stays below this; the rest starts from source.
-READY_LIMIT_BYTES = 300_000
-# Compiled first: what every short command imports. A server may take 0.1 s longer to start.
-READY_FIRST = ("mdello", "companion.archive", "companion.core", "companion.commands", "companion")
+# Compiled modules are added while the archive stays below this; the rest starts from source,
+# which costs 10 ms per thousand lines.
+READY_LIMIT_BYTES = 330_000
+# In this order: what every short command imports. A server may start a little later.
+READY_FIRST = (
+    "mdello",
+    "companion",
+    "companion.archive.start",
+    "companion.commands",
+    "companion.commands.hook_post",
+    "companion.commands.dispatch",
+    "companion.commands.help",
+    "companion.commands.version",
+    "companion.core",
+    "companion.core.errors",
+    "companion.core.settings",
+    "companion.core.archive",
+    "companion.core.clock",
+    "adapters",
+    "adapters.*",
+    "companion.commands.status",
+    "companion.web",
+    "companion.web.client",
+    "companion.web.peer",
+    "companion.core.*",
+    "companion.commands.*",
+    "companion.boards.*",
+)
 
 SHIV = ["shiv==1.0.8", "click==8.1.8", "pip==24.3.1", "setuptools==75.8.2"]
 CHECKERS = ["ruff==0.17.6", "mypy==2.4.1"]
@@ -187,6 +214,9 @@ def build(pythons: List[Python]) -> None:
     with tempfile.TemporaryDirectory(prefix="mdello-build-") as scratch:
         stage = Path(scratch) / "stage"
         _stage(stage)
+        subprocess.run(
+            [pythons[-1].path, str(ROOT / PACK), "strip", str(stage)], check=True, env=_clean_env()
+        )
         shiv = environment("shiv", pythons[-1], SHIV)
         packed = Path(scratch) / "shiv.pyz"
         command = [str(shiv), "-W", "ignore", "-m", "shiv", "--site-packages", str(stage), "--reproducible"]
@@ -219,7 +249,7 @@ def build_if_needed(pythons: List[Python]) -> None:
 
 def _fingerprint(pythons: List[Python]) -> str:
     digest = hashlib.sha256(json.dumps(pythons).encode())
-    for name in ["build.py", *_sources()]:
+    for name in ["build.py", STUB, PACK, *_sources()]:
         digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -233,7 +263,8 @@ def _sources() -> List[str]:
             hidden = any(
                 part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts
             )
-            if path.is_file() and not hidden and path.suffix != ".pyc":
+            ours = path.suffix != ".pyc" and path.relative_to(ROOT).as_posix() not in (STUB, PACK)
+            if path.is_file() and ours and not hidden:
                 found.append(path.relative_to(ROOT).as_posix())
     return sorted(found)
 
@@ -283,25 +314,28 @@ def _ready_members(stage: Path, pythons: List[Python], members: Dict[str, bytes]
     than a file per module.
     """
     compiled = {python: _compile_with(python, stage) for python in pythons}
-    names = sorted(compiled[pythons[0]], key=_readiness)
-    plain = sum(len(zlib.compress(data, 9)) + 2 * len(name) + 100 for name, data in members.items())
-    while True:
-        ready = {
-            f"ready/{python.magic}": marshal.dumps(
-                {name: compiled[python][name] for name in sorted(names)}, 2
-            )
-            for python in pythons
-        }
-        if plain + sum(len(zlib.compress(data, 9)) for data in ready.values()) <= READY_LIMIT_BYTES:
-            return ready
-        names = names[: len(names) - 1 - len(names) // 20]
+    room = READY_LIMIT_BYTES - sum(
+        len(zlib.compress(data, 9)) + 2 * len(name) + 100 for name, data in members.items()
+    )
+    packers = {python: zlib.compressobj(9) for python in pythons}
+    packed = dict.fromkeys(pythons, 0)
+    chosen: List[str] = []
+    for name in sorted(compiled[pythons[0]], key=_readiness):
+        for python, packer in packers.items():
+            packed[python] += len(packer.compress(compiled[python][name] + name.encode()))
+        if sum(packed[python] + len(packers[python].copy().flush()) for python in pythons) > room:
+            break
+        chosen.append(name)
+    say(f"{len(chosen)} of {len(compiled[pythons[0]])} modules are packed compiled")
+    return {
+        f"ready/{python.magic}": marshal.dumps({name: compiled[python][name] for name in chosen}, 2)
+        for python in pythons
+    }
 
 
 def _readiness(name: str) -> Tuple[int, str]:
-    for rank, prefix in enumerate(READY_FIRST):
-        if name == prefix or (name.startswith(prefix + ".") and prefix != "companion"):
-            return rank, name
-    return len(READY_FIRST), name
+    ranks = (rank for rank, pattern in enumerate(READY_FIRST) if fnmatchcase(name, pattern))
+    return next(ranks, len(READY_FIRST)), name
 
 
 def _compile_with(python: Python, stage: Path) -> Dict[str, bytes]:
@@ -310,45 +344,14 @@ def _compile_with(python: Python, stage: Path) -> Dict[str, bytes]:
     A process of its own, with nothing of the user's in it and a fixed hash seed: what else lives
     in an interpreter shows in what marshal writes.
     """
-    command = [python.path, "-S", "-s", "-X", "no_debug_ranges", str(Path(__file__).resolve())]
     answer = subprocess.run(
-        [*command, "_compile", str(stage)], check=True, stdout=subprocess.PIPE, env={"PYTHONHASHSEED": "0"}
+        [python.path, "-S", "-s", "-X", "no_debug_ranges", str(ROOT / PACK), "compile", str(stage)],
+        check=True,
+        stdout=subprocess.PIPE,
+        env={"PYTHONHASHSEED": "0"},
     )
     compiled: Dict[str, bytes] = marshal.loads(answer.stdout)
     return compiled
-
-
-def compile_stage(stage: Path) -> None:
-    """Write all modules below ``stage``, compiled by this very Python, to standard output."""
-    compiled = {}
-    for path in sorted(stage.rglob("*.py")):
-        relative = path.relative_to(stage)
-        if relative.as_posix() == STUB:
-            continue
-        package = relative.name == "__init__.py"
-        name = ".".join(relative.parent.parts if package else relative.with_suffix("").parts)
-        tree = _slimmed(ast.parse(path.read_bytes()))
-        code = compile(tree, f"mdello.pyz/site-packages/{relative.as_posix()}", "exec", dont_inherit=True)
-        compiled[name] = (b"P" if package else b"M") + marshal.dumps(code)
-    sys.stdout.buffer.write(marshal.dumps(compiled, 2))
-
-
-def _slimmed(tree: ast.Module) -> ast.Module:
-    """Drop what nobody reads at run time: docstrings and the annotations of functions.
-
-    Half of the size, and typing's share of each start. Annotations in classes make dataclasses
-    and stay; so do assertions, which ``-OO`` would drop.
-    """
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                node.body[:1] = [] if node.body[1:] else [ast.copy_location(ast.Pass(), first)]
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.returns = None
-        if isinstance(node, ast.arg):
-            node.annotation = None
-    return tree
 
 
 # --- run, test, bench ----------------------------------------------------------------------------
@@ -430,13 +433,9 @@ def main(arguments: List[str]) -> int:
     tests.add_argument("--fast", action="store_true", help="only the newest Python, no style, no real agents")
     tests.add_argument("--all", action="store_true", help="Python 3.11 too (always so when CI=true)")
     commands.add_parser("bench", help="print the figures of speed and size")
-    commands.add_parser("_compile").add_argument("stage", type=Path)
     options, rest = parser.parse_known_args(arguments)
     if rest and options.command != "test":
         parser.error(f"unknown arguments: {' '.join(rest)}")
-    if options.command == "_compile":
-        compile_stage(options.stage)
-        return 0
     if options.command == "test":
         return test(rest, options.fast, options.all or os.environ.get("CI") == "true")
     if options.command == "bench":

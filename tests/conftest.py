@@ -13,7 +13,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # As the person who runs the tests has it: only to build the file, before any test looks.
-_REAL_ENVIRON: Dict[str, str] = dict(os.environ)
+REAL_ENVIRON: Dict[str, str] = dict(os.environ)
 
 # Variables of the user that would lead a test to the user's files, or change what Python does.
 _FOREIGN = ("MDELLO_COMPANION_", "XDG_", "CLAUDE", "ANTHROPIC_", "SHIV_", "PYTHON", "TMUX")
@@ -48,11 +48,11 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def pyz() -> Path:
     """The built ``mdello.pyz``; built first when ``build.py test`` has not done so."""
-    given = _REAL_ENVIRON.get("MDELLO_PYZ")
+    given = REAL_ENVIRON.get("MDELLO_PYZ")
     if given:
         return Path(given)
     command = [sys.executable, str(ROOT / "build.py"), "build", "--if-needed"]
-    subprocess.run(command, check=True, env=_REAL_ENVIRON, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, env=REAL_ENVIRON, stdin=subprocess.DEVNULL)
     return ROOT / "dist" / "mdello.pyz"
 
 
@@ -63,7 +63,7 @@ def clean_environ(tmp_path: Path) -> Dict[str, str]:
     home.mkdir()
     return {
         "HOME": str(home),
-        "PATH": _REAL_ENVIRON.get("PATH", os.defpath),
+        "PATH": REAL_ENVIRON.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",
         "MDELLO_COMPANION_PORT": str(free_port()),
     }
@@ -81,10 +81,10 @@ def free_port() -> int:
 def interpreters() -> List[Interpreter]:
     """(major, minor) and program of every CPython on PATH and below pyenv, too old ones included."""
     candidates = [Path(sys.executable)]
-    for folder in _REAL_ENVIRON.get("PATH", os.defpath).split(os.pathsep):
+    for folder in REAL_ENVIRON.get("PATH", os.defpath).split(os.pathsep):
         candidates += sorted(Path(folder).glob("python[23].*[0-9]")) if folder else []
-    pyenv = _REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(
-        _REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv"
+    pyenv = REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(
+        REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv"
     )
     candidates += sorted(Path(pyenv).glob("versions/*/bin/python"))
     found: Dict[Tuple[int, int], str] = {}
