@@ -92,7 +92,10 @@ def _exchange(
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", port), timeout=_left(deadline)) as sock:
+    # Not create_connection(): it looks the name up, with imports that cost more than the call.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        sock.settimeout(_left(deadline))
+        sock.connect(("127.0.0.1", port))
         if sock.getsockname() == sock.getpeername():
             # Nobody listens, and the kernel happened to give us the very port we were calling.
             raise ConnectionRefusedError(errno.ECONNREFUSED, "called ourselves")

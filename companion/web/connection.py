@@ -45,7 +45,7 @@ class Connection:
         self._sock = sock
         self._wire = Wire(sock)
         self._lock = threading.Lock()  # Between becoming idle and being told to stop.
-        self._idle_since: Optional[float] = None
+        self._idle_since: Optional[float] = time.monotonic()
         self._stopped = False
 
     def serve(self) -> None:

@@ -66,9 +66,10 @@ def refusal(connection: socket.socket) -> Optional[str]:
 def kernel_tells() -> bool:
     """Whether the kernel names the owner of a socket that we know to be ours. Asked once."""
     try:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            client = socket.create_connection(listener.getsockname(), timeout=1.0)
-            with client, listener.accept()[0] as accepted:
+        listener = socket.create_server(("127.0.0.1", 0))
+        with listener, socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client:
+            client.connect(listener.getsockname())
+            with listener.accept()[0] as accepted:
                 owner = _owner_of_peer(accepted)
     except (_Unavailable, OSError):
         return False

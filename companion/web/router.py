@@ -9,7 +9,8 @@ from companion.web.messages import Reply, Request, Response
 from companion.web.routes import associations, events, health, hooks, settings
 from companion.web.services import Services
 
-_ANY_HARNESS = "/hooks/<harness>"
+# No request path can be this: a target holds no spaces.
+_ANY_HARNESS = "/hooks/ any harness"
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,11 @@ def answer(request: Request, services: Services) -> Reply:
     harness = hook_name(request.path)
     if request.method == "OPTIONS":  # A hook client never asks, and a page must not learn anything.
         return Response(204 if harness is None else 404)
-    path = request.path if harness is None else _ANY_HARNESS
-    here = [route for route in ROUTES if route.path == path]
+    here = [route for route in ROUTES if route.path == (_ANY_HARNESS if harness else request.path)]
     for route in here:
         if route.method == request.method:
             return route.answer(request, services)
-    if not here or (harness is not None and harness not in services.adapters):
+    if not here or (harness and harness not in services.adapters):
         raise NotFound("Not found")
     methods = tuple(route.method for route in here)
-    raise MethodNotAllowed(methods if harness is not None else (*methods, "OPTIONS"))
+    raise MethodNotAllowed(methods if harness else (*methods, "OPTIONS"))

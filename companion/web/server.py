@@ -106,6 +106,11 @@ class CompanionServer:
         elif self._serving_thread != threading.get_ident():
             self._ended.wait(timeout_s)
 
+    def connections(self) -> List[Connection]:
+        """The connections that are open now."""
+        with self._lock:
+            return list(self._connections)
+
     def _accept(self, listener: socket.socket) -> None:
         if not self._take_place():
             return

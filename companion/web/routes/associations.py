@@ -28,10 +28,6 @@ def post(request: Request, services: Services) -> Response:
 
 
 def _record(body: object, services: Services) -> Response:
-    if body is None:
-        raise BadRequest("Invalid association")
-    if not isinstance(body, dict):  # It names no path, hence no card.
-        return json_response(202, _UNKNOWN_CARD)
     try:
         stored = services.ledger.ingest(body)
     except InvalidAssociation as exc:

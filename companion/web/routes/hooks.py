@@ -27,9 +27,7 @@ def post(request: Request, services: Services) -> Response:
         logs.debug_event("hook rejected", {"harness": harness, "reason": "content type"})
         raise UnsupportedMediaType("Expected application/json")
     try:
-        payload = request.json(HOOK_BODY_BYTES)
-        if isinstance(payload, dict):
-            services.intake.handle(adapter, payload)
+        services.intake.handle(adapter, request.json(HOOK_BODY_BYTES))
     except RequestTimeout as exc:
         return _failed(harness, exc, 408)
     except CompanionError as exc:

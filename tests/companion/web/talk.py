@@ -51,7 +51,9 @@ class Talk:
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self.port = port
-        self.sock = socket.create_connection((host, port), timeout=PATIENCE_S)
+        self.sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.sock.settimeout(PATIENCE_S)
+        self.sock.connect((host, port))
         self._received = b""
 
     def __enter__(self) -> "Talk":

@@ -83,7 +83,7 @@ def test_numbers_may_have_any_length(digits: int) -> None:
 )
 def test_nesting_may_be_deep(opening: bytes, closing: bytes) -> None:
     """Far deeper than Python's recursion limit; the outermost levels are there to be looked at."""
-    count = 200_000
+    count = 50_000
     value = json_text.loads(opening * count + b"1" + closing * count)
     assert isinstance(value, (list, dict)) and len(value) == 1
 

@@ -125,7 +125,7 @@ def test_a_reader_that_takes_nothing_is_gone(pair: Pair) -> None:
 def test_cut_wakes_a_writer(pair: Pair) -> None:
     """From another thread, and twice."""
     wire, client = pair
-    threading.Timer(SHORT_S, lambda: (wire.cut(), wire.cut())).start()
+    threading.Timer(SHORT_S, wire.cut).start()
     with pytest.raises(ClientGone):
         wire.send(b"x" * 64 * 1024 * 1024, LONG_S)
     client.close()
@@ -137,13 +137,14 @@ def test_lingering_lets_the_answer_through(pair: Pair) -> None:
     wire, client = pair
     client.sendall(b"x" * 100_000)
     wire.send(b"answer", LONG_S)
-    thread = threading.Thread(target=lambda: (wire.linger(LONG_S), wire.close()))
+    thread = threading.Thread(target=wire.linger, args=(LONG_S,))
     thread.start()
     client.sendall(b"y" * 100_000)
     assert client.recv(100) == b"answer"
     assert client.recv(100) == b""
     client.close()
     thread.join()
+    wire.close()
 
 
 def test_lingering_ends_by_itself(pair: Pair) -> None:
