@@ -518,3 +518,148 @@ def test_a_strange_id_is_still_an_identity(talk: Any) -> None:
     assert talk.permission(agent=strange) == WAITING
     assert talk.post("t2") == "-"
     assert talk.post(strange, agent=strange) == RUNNING
+
+
+# What each event does to the phase, and what is told although it does not change
+
+
+def test_every_main_event_of_a_turn_makes_a_settled_session_run(talk: Any) -> None:
+    """Dialogs of the main thread are part of a turn, so behind them the session runs."""
+    dialogs = {
+        "PermissionRequest": {"tool_name": "Bash"},
+        "PermissionDenied": {"tool_name": "Bash"},
+        "Elicitation": {"mcp_server_name": "one"},
+        "ElicitationResult": {"mcp_server_name": "one"},
+    }
+    for name, fields in dialogs.items():
+        talk.prompt()
+        talk.stop()
+        talk.send(name, **fields)
+        assert talk.state["phase"] == RUNNING
+
+
+def test_dialogs_and_their_ends_are_told_each_time(talk: Any) -> None:
+    """Suppressing what is equal is the ledger's work."""
+    assert [talk.prompt(), talk.prompt()] == [RUNNING, RUNNING]
+    assert [talk.denied("a"), talk.denied("b")] == [RUNNING, RUNNING]
+    assert talk.send("ElicitationResult", mcp_server_name="one") == RUNNING
+    assert [talk.permission(tool_input=TEST), talk.permission(tool_input=TEST)] == [WAITING, WAITING]
+    assert talk.pre("q", "AskUserQuestion") == WAITING
+    assert [talk.stop(), talk.stop(), talk.send("StopFailure")] == [REVIEW, REVIEW, REVIEW]
+    assert [talk.start(), talk.start()] == ["idle", "idle"]
+
+
+def test_an_anonymous_permission_beside_one_of_its_thread_adds_nothing(talk: Any) -> None:
+    """It is most likely the same dialog; one of another thread is another dialog."""
+    talk.prompt()
+    talk.permission(tool_use_id="a")
+    talk.permission()
+    assert talk.post("a") == RUNNING
+    talk.permission(tool_use_id="b")
+    talk.permission(agent="g")
+    assert talk.post("b") == "-"
+    assert talk.post("c", agent="g") == RUNNING
+
+
+def test_an_anonymous_permission_beside_a_form_is_another_wait(talk: Any) -> None:
+    """Kinds do not stand for each other."""
+    talk.prompt()
+    talk.send("Elicitation", mcp_server_name="one")
+    talk.permission()
+    assert talk.send("ElicitationResult", mcp_server_name="one") == WAITING
+    assert talk.post("a") == RUNNING
+
+
+def test_a_permission_beside_a_notice_is_the_noticed_dialog(talk: Any) -> None:
+    """The notice came first because its request was late: still one wait, ended by one result."""
+    talk.prompt()
+    talk.notify("permission_prompt")
+    talk.permission(agent="g")
+    assert talk.post("a") == RUNNING
+
+
+def test_an_overtaken_request_is_used_up(talk: Any) -> None:
+    """One result overtakes one request: a second one of the same work is a new dialog."""
+    talk.prompt()
+    talk.pre("t1")
+    talk.post("t1")
+    assert [talk.permission(), talk.permission()] == ["-", WAITING]
+
+
+def test_an_overtaken_request_is_not_expected_behind_the_next_prompt(talk: Any) -> None:
+    """It would be late by a whole turn; more likely a beginning was missed."""
+    talk.prompt()
+    talk.pre("t1")
+    talk.post("t1")
+    talk.prompt()
+    assert talk.permission() == WAITING
+
+
+def test_a_call_id_that_begins_again_is_open_again(talk: Any) -> None:
+    """Its earlier end does not count for its new request."""
+    talk.prompt()
+    talk.pre("t1")
+    talk.post("t1")
+    talk.pre("t1")
+    assert talk.permission(tool_use_id="t1") == WAITING
+
+
+def test_a_denied_call_is_over(talk: Any) -> None:
+    """No later request is taken for it."""
+    talk.prompt()
+    talk.pre("t1")
+    talk.pre("t2")
+    talk.permission()
+    talk.denied("t2")
+    assert talk.permission() == WAITING
+    assert talk.post("t1") == RUNNING
+
+
+def test_a_stop_ends_the_main_threads_calls_but_not_a_subagents(talk: Any) -> None:
+    """A request behind it pairs with the subagent's call only."""
+    talk.prompt()
+    talk.pre("t1")
+    talk.pre("t2", agent="g")
+    talk.pre("t3", agent="h")
+    talk.stop(agent_task("g"))
+    assert [row[0] for row in talk.state["open"]] == ["t2"]
+    talk.agent_stop("g")
+    assert "open" not in talk.state
+
+
+def test_a_wait_of_nobody_ends_with_a_stop_that_says_nothing_of_subagents(talk: Any) -> None:
+    """It came from a notice, so it is taken for the main thread's."""
+    talk.prompt()
+    talk.notify("permission_prompt")
+    assert talk.send("Stop") == REVIEW
+
+
+def test_an_ended_subagent_does_not_keep_a_failed_session_running(talk: Any) -> None:
+    """It was the last one in the background."""
+    talk.prompt()
+    talk.stop(agent_task("g"), agent_task("h"))
+    talk.agent_stop("g")
+    assert talk.send("StopFailure") == RUNNING
+    talk.agent_stop("h")
+    assert talk.send("StopFailure") == REVIEW
+
+
+def test_a_subagents_event_does_not_change_the_turn(talk: Any) -> None:
+    """It still carries the id of the turn that started it."""
+    talk.prompt(prompt_id="p1")
+    talk.stop(agent_task("g"), prompt_id="p1")
+    talk.prompt(prompt_id="p2")
+    talk.permission(prompt_id="p2")
+    assert talk.pre("t1", agent="g", prompt_id="p1") == "-"
+    assert talk.start("compact") == WAITING
+
+
+def test_another_call_at_the_server_in_another_thread_does_not_hold_a_form(talk: Any) -> None:
+    """Only calls of the same thread can be the one that asked."""
+    one = {"mcp_server": {"name": "one"}}
+    talk.prompt()
+    talk.pre("t1", "mcp__one__ask", **one)
+    talk.pre("t2", "mcp__one__ask", agent="g", **one)
+    talk.pre("t3", "Bash")
+    talk.send("Elicitation", mcp_server_name="one")
+    assert talk.post("t1", "mcp__one__ask", **one) == RUNNING

@@ -338,7 +338,9 @@ def test_a_closed_session_ignores_all_but_a_start(talk: Any) -> None:
     state = talk.state
     for name in hooks.EFFECTS:
         if name != "SessionStart":
-            assert talk.send(name, prompt="/b/c.md", tool_use_id="t") == "-"
+            late = {"hook_event_name": name, "session_id": "s", "prompt": "/b/c.md", "tool_use_id": "t"}
+            translation = talk.translate(late)
+            assert (translation.known, translation.event) == (True, None)
     assert talk.state == state
 
 

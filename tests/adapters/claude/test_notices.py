@@ -154,3 +154,28 @@ def test_other_notifications_mean_nothing(talk: Any, kind: Any) -> None:
     state = talk.state
     assert talk.notify(kind) == "-"
     assert talk.state == state
+
+
+def test_notices_are_told_each_time(talk: Any) -> None:
+    """Suppressing what is equal is the ledger's work."""
+    talk.prompt()
+    assert [talk.notify("quota_auto_resume_fired"), talk.notify("elicitation_response")] == [RUNNING, RUNNING]
+    assert [talk.notify("agent_needs_input"), talk.notify("quota_auto_resume_stale")] == [WAITING, WAITING]
+    assert [talk.notify("elicitation_dialog"), talk.notify("permission_prompt")] == [WAITING, WAITING]
+    assert [talk.stop(), talk.notify("quota_auto_resume_disabled")] == [REVIEW, REVIEW]
+
+
+def test_a_dialog_is_part_of_a_turn(talk: Any) -> None:
+    """Behind it the session runs, whatever it did before."""
+    talk.start()
+    assert talk.notify("permission_prompt") == WAITING
+    assert talk.state["phase"] == RUNNING
+
+
+def test_a_notice_with_an_id_beside_another_dialog_is_another_wait(talk: Any) -> None:
+    """Only a notice without id is taken for what is known."""
+    talk.prompt()
+    talk.permission(tool_use_id="t1")
+    assert talk.notify("permission_prompt", tool_use_id="t2") == WAITING
+    assert talk.post("t1") == "-"
+    assert talk.post("t2") == RUNNING
