@@ -9,9 +9,9 @@ from companion.core import errors
 from companion.core.errors import CompanionError, MethodNotAllowed, RequestError
 
 
-def _classes() -> List[Type[Exception]]:
+def _classes() -> List[type]:
     return [
-        each for _, each in inspect.getmembers(errors, inspect.isclass) if each.__module__ == errors.__name__
+        each for each in vars(errors).values() if inspect.isclass(each) and each.__module__ == errors.__name__
     ]
 
 
