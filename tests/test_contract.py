@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Dict, Tuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,12 +19,27 @@ JSON = st.recursive(
     max_leaves=12,
 )
 
+FIELDS = [
+    "session_id",
+    "tool_name",
+    "tool_input",
+    "tool_use_id",
+    "prompt",
+    "source",
+    "cwd",
+    "transcript_path",
+    "agent_id",
+    "background_tasks",
+    "tool_calls",
+    "notification_type",
+]
+
 each_adapter = pytest.mark.parametrize("name", sorted(ADAPTERS))
 
 
-def tree(root: Path) -> dict:
+def tree(root: Path) -> Dict[str, Tuple[object, ...]]:
     """Every path below ``root`` with its kind, mode, link target and content."""
-    found = {}
+    found: Dict[str, Tuple[object, ...]] = {}
     for path in sorted(root.rglob("*")):
         if path.is_symlink():
             found[str(path)] = ("link", os.readlink(path))
@@ -47,7 +63,7 @@ def context(home: Path) -> InstallContext:
 
 
 @each_adapter
-def test_the_registry_and_the_module_agree_on_the_name(name):
+def test_the_registry_and_the_module_agree_on_the_name(name: str) -> None:
     """The key is what stands in ``/hooks/<name>`` and in every association."""
     adapter = ADAPTERS[name]
     assert name == adapter.NAME
@@ -57,7 +73,7 @@ def test_the_registry_and_the_module_agree_on_the_name(name):
 
 
 @each_adapter
-def test_an_unheard_of_event_is_unknown_not_an_error(name):
+def test_an_unheard_of_event_is_unknown_not_an_error(name: str) -> None:
     """It is counted by whoever asked; the session's memory stays as it was."""
     payload = {"hook_event_name": "BrandNewEvent", "session_id": "s-1", "type": "brand.new"}
     assert ADAPTERS[name].translate(payload, None) == Translation("BrandNewEvent", known=False)
@@ -66,14 +82,10 @@ def test_an_unheard_of_event_is_unknown_not_an_error(name):
 @each_adapter
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_translation_survives_any_payload_and_any_memory(name, data):
+def test_translation_survives_any_payload_and_any_memory(name: str, data: st.DataObject) -> None:
     """Foreign data of any type under the names the adapter looks at."""
     adapter = ADAPTERS[name]
-    keys = st.sampled_from(
-        ["session_id", "tool_name", "tool_input", "tool_use_id", "prompt", "source", "cwd"]
-        + ["transcript_path", "agent_id", "background_tasks", "tool_calls", "notification_type"]
-    )
-    payload = data.draw(st.dictionaries(keys, JSON, max_size=8))
+    payload = data.draw(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=8))
     payload["hook_event_name"] = data.draw(st.sampled_from(adapter.EVENTS) | JSON)
     if data.draw(st.booleans()):
         payload["session_id"] = "s-1"
@@ -86,7 +98,7 @@ def test_translation_survives_any_payload_and_any_memory(name, data):
 
 
 @each_adapter
-def test_a_missing_session_folder_is_said(name, tmp_path):
+def test_a_missing_session_folder_is_said(name: str, tmp_path: Path) -> None:
     """Nothing found and nothing there are different answers."""
     report = ReadReport()
     root = ADAPTERS[name].sessions_root(tmp_path, {})
@@ -95,7 +107,7 @@ def test_a_missing_session_folder_is_said(name, tmp_path):
 
 
 @each_adapter
-def test_a_missing_session_file_has_no_cards_and_is_said(name, tmp_path):
+def test_a_missing_session_file_has_no_cards_and_is_said(name: str, tmp_path: Path) -> None:
     """A session that was never written to disk is normal at its start."""
     report = ReadReport()
     session = ADAPTERS[name].read_session(tmp_path / "gone.jsonl", (), None, report)
@@ -104,7 +116,7 @@ def test_a_missing_session_file_has_no_cards_and_is_said(name, tmp_path):
 
 
 @each_adapter
-def test_uninstall_is_the_exact_inverse_of_install(name, tmp_path):
+def test_uninstall_is_the_exact_inverse_of_install(name: str, tmp_path: Path) -> None:
     """Over a home with foreign files, twice, and read back as installed in between."""
     adapter = ADAPTERS[name]
     home = tmp_path / "home of o'neil"

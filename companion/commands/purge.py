@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Iterable, Set, Tuple
+from typing import Set, Tuple
 from urllib.parse import urlencode
 
 from companion.core.errors import StorageError
@@ -48,15 +48,19 @@ def _purge_running_companion(settings: Settings) -> None:
     if client.probe(settings.port, PROBE_TIMEOUT_S) is not client.Holder.OURS:
         return
     print(f"The companion on port {settings.port} forgets its sessions too.", file=sys.stderr)
-    held = client.get_json(settings.port, "/associations", REQUEST_TIMEOUT_S)
-    for harness, session_id in _sessions(held if isinstance(held, list) else []):
+    for harness, session_id in sorted(_remembered_sessions(settings)):
         query = urlencode({"harness": harness, "sessionId": session_id})
         client.delete_json(settings.port, f"/associations?{query}", REQUEST_TIMEOUT_S)
 
 
-def _sessions(records: Iterable[object]) -> Set[Tuple[str, str]]:
-    return {
-        (str(record["harness"]), str(record["sessionId"]))
-        for record in records
-        if isinstance(record, dict) and "harness" in record and "sessionId" in record
-    }
+def _remembered_sessions(settings: Settings) -> Set[Tuple[str, str]]:
+    """(harness, session id) of all associations and of all links to files without a uuid."""
+    from companion.sessions.pending import read_links
+    from companion.web import client
+
+    held = client.get_json(settings.port, "/associations", REQUEST_TIMEOUT_S)
+    sessions = {(link.harness, link.session_id) for link in read_links(settings.pending_path)}
+    for record in held if isinstance(held, list) else []:
+        if isinstance(record, dict) and "harness" in record and "sessionId" in record:
+            sessions.add((str(record["harness"]), str(record["sessionId"])))
+    return sessions

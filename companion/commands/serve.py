@@ -82,8 +82,8 @@ def _port_taken(port: int) -> int:
 
 def _demo_environment(folder: Path) -> Mapping[str, str]:
     """A board, a configuration and a log in a folder that is removed at the end."""
-    from companion.commands.wiring import open_boards
     from companion.boards.writer import init_board
+    from companion.commands.wiring import open_boards
 
     environ = {
         **os.environ,

@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Dict, List, Mapping
+from typing import Dict, List, Mapping
 
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
@@ -16,9 +16,6 @@ from companion.core.clock import iso_utc
 from companion.core.config import ConfigFile
 from companion.core.settings import Settings
 from mdello import __version__
-
-if TYPE_CHECKING:
-    from companion.web.server import CompanionServer
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +69,7 @@ class Companion:
             settings.data_path, settings.pending_path, self._boards.finder, self._boards.registry, hub
         )
         self.intake = HookIntake(self.ledger, settings.hook_state_path)
-        self.server: CompanionServer = CompanionServer(
+        self.server = CompanionServer(
             Services(
                 settings=settings,
                 config=self._boards.config,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -57,13 +57,13 @@ class Mdello:
         assert line.startswith("Mdello companion"), (line, server.stderr and server.stderr.read())
         return server
 
-    def stop(self, server: "subprocess.Popen[str]", number: int = signal.SIGTERM) -> int:
-        """End a server that we started; its exit code."""
+    def stop(self, server: "subprocess.Popen[str]", number: int = signal.SIGTERM) -> Tuple[int, str, str]:
+        """End a server that we started; its exit code, and the rest of its output."""
         server.send_signal(number)
-        code = server.wait(timeout=20)
-        return code
+        out, err = server.communicate(timeout=20)
+        return server.returncode, out, err
 
-    def ask(self, method: str, path: str, body: Optional[object] = None) -> object:
+    def ask(self, method: str, path: str, body: Optional[object] = None) -> Any:
         """The JSON answer of the running companion."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}",
@@ -74,7 +74,7 @@ class Mdello:
         with _OPENER.open(request, timeout=20) as answer:
             return json.loads(answer.read())
 
-    def report(self, path: Path, status: str, session: str = "s-1") -> object:
+    def report(self, path: Path, status: str, session: str = "s-1") -> Any:
         """Post an association as a client does."""
         body = {"markdownPath": str(path), "harness": "pi", "sessionId": session, "status": status}
         return self.ask("POST", "/associations", body)
@@ -94,12 +94,15 @@ def _run(environ: Dict[str, str], program: Path) -> Iterator[Mdello]:
             server.kill()
         server.wait(timeout=20)
         for stream in (server.stdout, server.stderr):
-            if stream is not None:
-                stream.close()
+            assert stream is not None
+            stream.close()
+
+
+MakeCard = Callable[[Path, str, str], Path]
 
 
 @pytest.fixture
-def make_card() -> Callable[[Path, str, str], Path]:
+def make_card() -> MakeCard:
     """Writes a card: ``make_card(folder, name, uuid)``; its path."""
 
     def make(folder: Path, name: str, uuid: str) -> Path:

@@ -1,16 +1,21 @@
 """The command line's front door: which command runs, and what each failure looks like."""
 
+from typing import Callable, List
+
 import pytest
 
 from companion.commands import dispatch
 from companion.core.errors import SettingsError
 
+Run = Callable[[object], int]
+ReplaceRun = Callable[[Run], None]
+
 
 @pytest.fixture
-def status_command(monkeypatch):
+def status_command(monkeypatch: pytest.MonkeyPatch) -> ReplaceRun:
     """Puts a function in the place of ``status``'s run."""
 
-    def replace(run):
+    def replace(run: Run) -> None:
         from companion.commands import status
 
         monkeypatch.setattr(status, "run", run)
@@ -18,7 +23,7 @@ def status_command(monkeypatch):
     return replace
 
 
-def test_unknown_command_prints_the_help_on_stderr(capsys):
+def test_unknown_command_prints_the_help_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     """A typing error is answered with what there is, on stderr, exit code 1."""
     assert dispatch.run(["stauts"]) == 1
     out, err = capsys.readouterr()
@@ -28,7 +33,7 @@ def test_unknown_command_prints_the_help_on_stderr(capsys):
 
 
 @pytest.mark.parametrize("spelling", ["help", "-h", "--help"])
-def test_help_has_three_spellings(spelling, capsys):
+def test_help_has_three_spellings(spelling: str, capsys: pytest.CaptureFixture[str]) -> None:
     """All three print the same text on stdout and succeed."""
     assert dispatch.run([spelling]) == 0
     out, err = capsys.readouterr()
@@ -38,7 +43,7 @@ def test_help_has_three_spellings(spelling, capsys):
 @pytest.mark.parametrize(
     "arguments", [["install", "nobody"], ["uninstall", "nobody"], ["backfill", "nobody"], ["board", "fly"]]
 )
-def test_wrong_argument_is_a_usage_line(arguments, capsys):
+def test_wrong_argument_is_a_usage_line(arguments: List[str], capsys: pytest.CaptureFixture[str]) -> None:
     """What a command cannot understand is a usage line on stderr, exit code 1."""
     assert dispatch.run(arguments) == 1
     out, err = capsys.readouterr()
@@ -47,10 +52,12 @@ def test_wrong_argument_is_a_usage_line(arguments, capsys):
     assert "mdello.pyz help" in err
 
 
-def test_an_unusable_environment_value_is_exit_2(status_command, capsys):
+def test_an_unusable_environment_value_is_exit_2(
+    status_command: ReplaceRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The line names what is wrong; no traceback."""
 
-    def refuse(args):
+    def refuse(args: object) -> int:
         raise SettingsError("MDELLO_COMPANION_PORT is 'x': it must be a number.")
 
     status_command(refuse)
@@ -58,10 +65,12 @@ def test_an_unusable_environment_value_is_exit_2(status_command, capsys):
     assert capsys.readouterr().err == "MDELLO_COMPANION_PORT is 'x': it must be a number.\n"
 
 
-def test_a_fault_of_ours_is_one_line_and_exit_3(status_command, capsys, monkeypatch):
+def test_a_fault_of_ours_is_one_line_and_exit_3(
+    status_command: ReplaceRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A person sees one line; DEBUG=1 shows where it happened."""
 
-    def break_down(args):
+    def break_down(args: object) -> int:
         raise RuntimeError("boom")
 
     status_command(break_down)
@@ -73,10 +82,10 @@ def test_a_fault_of_ours_is_one_line_and_exit_3(status_command, capsys, monkeypa
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_exit_130(status_command):
+def test_ctrl_c_is_exit_130(status_command: ReplaceRun) -> None:
     """As a shell expects it."""
 
-    def interrupt(args):
+    def interrupt(args: object) -> int:
         raise KeyboardInterrupt
 
     status_command(interrupt)

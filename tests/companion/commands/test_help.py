@@ -8,7 +8,7 @@ from adapters import ADAPTERS
 from companion.commands.help import COMMANDS, help_text
 
 
-def test_every_command_is_listed():
+def test_every_command_is_listed() -> None:
     """A command that the dispatcher knows stands in the help, but for the hidden ones."""
     text = help_text({"HOME": "/home/dev"})
     for command in set(COMMANDS) - {"hook-post"}:
@@ -16,7 +16,7 @@ def test_every_command_is_listed():
 
 
 @pytest.mark.parametrize("module", sorted(set(COMMANDS.values())))
-def test_every_command_has_its_module(module):
+def test_every_command_has_its_module(module: str) -> None:
     """Each named module offers the two functions of a command."""
     command = importlib.import_module(f"companion.commands.{module}")
     assert callable(command.add_parser) and callable(command.run)
@@ -31,21 +31,21 @@ def test_every_command_has_its_module(module):
         ("  MDELLO_COMPANION_PORT ", "Listen port (51618)"),
     ],
 )
-def test_lines_that_scripts_rely_on(start, end):
+def test_lines_that_scripts_rely_on(start: str, end: str) -> None:
     """The contract pins how these lines begin and what their right column says first."""
     lines = [line for line in help_text({"HOME": "/home/dev"}).splitlines() if line.startswith(start)]
     assert len(lines) == 1
     assert end in lines[0]
 
 
-def test_the_home_is_shown_as_a_tilde():
+def test_the_home_is_shown_as_a_tilde() -> None:
     """Defaults are shown without the user's name, and without what the environment overrides."""
     text = help_text({"HOME": "/home/dev", "MDELLO_COMPANION_DATA": "/elsewhere/log.jsonl"})
     assert "(~/.local/state/mdello/companion.jsonl)" in text
     assert "/home/dev" not in text
 
 
-def test_variables_of_every_agent_are_listed():
+def test_variables_of_every_agent_are_listed() -> None:
     """What an adapter reads from the environment is documented by the adapter itself."""
     text = help_text({"HOME": "/home/dev"})
     for adapter in ADAPTERS.values():

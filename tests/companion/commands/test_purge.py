@@ -2,8 +2,10 @@
 
 import json
 
+from tests.companion.commands.conftest import MakeCard, Mdello
 
-def test_it_makes_and_empties_the_log(mdello):
+
+def test_it_makes_and_empties_the_log(mdello: Mdello) -> None:
     """Missing parents are made; both names do the same; the contract's line is printed."""
     log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
     for name in ("purge", "reset"):
@@ -13,7 +15,7 @@ def test_it_makes_and_empties_the_log(mdello):
         log.write_text("junk\n", encoding="utf-8")
 
 
-def test_a_running_companion_forgets_too(mdello, make_card):
+def test_a_running_companion_forgets_too(mdello: Mdello, make_card: MakeCard) -> None:
     """Memory and log agree afterwards, and later records are kept again."""
     board = mdello.home / "board"
     mdello("board", "init", str(board))
@@ -30,7 +32,7 @@ def test_a_running_companion_forgets_too(mdello, make_card):
     assert [json.loads(line)["sessionId"] for line in log.read_text().splitlines()] == ["s-3"]
 
 
-def test_links_without_a_uuid_are_forgotten_too(mdello):
+def test_links_without_a_uuid_are_forgotten_too(mdello: Mdello) -> None:
     """A file that gets its uuid after a purge is not linked to sessions from before."""
     board = mdello.home / "board"
     mdello("board", "init", str(board))

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.companion.commands.conftest import Mdello
 
-def test_it_says_where_it_listens_and_answers(mdello):
+
+def test_it_says_where_it_listens_and_answers(mdello: Mdello) -> None:
     """One line on stdout, pinned by the contract; then it serves."""
     server = mdello.start()
     health = mdello.ask("GET", "/health")
@@ -19,26 +21,22 @@ def test_it_says_where_it_listens_and_answers(mdello):
     assert health["problems"] == []
 
 
-def test_without_a_board_it_says_how_to_make_one(mdello):
+def test_without_a_board_it_says_how_to_make_one(mdello: Mdello) -> None:
     """A newcomer is not left in front of silence; a companion with a board says nothing."""
-    server = mdello.start()
-    assert mdello.stop(server) == 0
-    assert "mdello.pyz board init DIR" in server.stderr.read()
+    code, _, err = mdello.stop(mdello.start())
+    assert code == 0 and "mdello.pyz board init DIR" in err
     assert mdello("board", "init", "board").returncode == 0
-    server = mdello.start()
-    assert mdello.stop(server) == 0
-    assert server.stderr.read() == ""
+    assert mdello.stop(mdello.start()) == (0, "", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_orderly(mdello, number):
+def test_a_signal_ends_it_orderly(mdello: Mdello, number: int) -> None:
     """Ctrl-C and a service manager's stop both end with success and without noise."""
-    server = mdello.start()
-    assert mdello.stop(server, number) == 0
-    assert "Traceback" not in server.stderr.read()
+    code, out, err = mdello.stop(mdello.start(), number)
+    assert (code, out) == (0, "") and "Traceback" not in err
 
 
-def test_the_demo_board_is_thrown_away(mdello, tmp_path):
+def test_the_demo_board_is_thrown_away(mdello: Mdello, tmp_path: Path) -> None:
     """It has a card, knows no other board, writes nothing into the home, and leaves nothing."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
@@ -48,12 +46,12 @@ def test_the_demo_board_is_thrown_away(mdello, tmp_path):
     cards = list(Path(boards[0]["path"]).glob("*.md"))
     assert len(cards) == 1
     assert mdello.report(cards[0], "running")["status"] == "running"
-    assert mdello.stop(server) == 0
+    assert mdello.stop(server)[0] == 0
     assert list(scratch.iterdir()) == []
     assert list(mdello.home.iterdir()) == []
 
 
-def test_a_second_start_finds_the_first(mdello):
+def test_a_second_start_finds_the_first(mdello: Mdello) -> None:
     """Ours holds the port: said so, and that is no failure."""
     mdello.start()
     second = mdello("serve")
@@ -61,7 +59,7 @@ def test_a_second_start_finds_the_first(mdello):
     assert second.stdout == f"Mdello companion is already running at http://127.0.0.1:{mdello.port}\n"
 
 
-def test_a_foreign_holder_is_named_with_a_way_out(mdello):
+def test_a_foreign_holder_is_named_with_a_way_out(mdello: Mdello) -> None:
     """Another program on the port: which port, how to choose another, exit code 1."""
     with socket.socket() as foreign:
         foreign.bind(("127.0.0.1", mdello.port))
@@ -72,7 +70,7 @@ def test_a_foreign_holder_is_named_with_a_way_out(mdello):
     assert "MDELLO_COMPANION_PORT=" in done.stderr
 
 
-def test_ten_starts_at_once_give_one_server(mdello):
+def test_ten_starts_at_once_give_one_server(mdello: Mdello) -> None:
     """Nine find the tenth and leave politely, whoever of them wins."""
     starts = [
         subprocess.Popen(
@@ -107,7 +105,7 @@ def test_ten_starts_at_once_give_one_server(mdello):
         ("MDELLO_COMPANION_CONFIG", "/tmp/"),
     ],
 )
-def test_an_unusable_environment_value_is_refused(mdello, name, value):
+def test_an_unusable_environment_value_is_refused(mdello: Mdello, name: str, value: str) -> None:
     """One clear line that names the variable and its value; exit code 2."""
     done = mdello("serve", **{name: value})
     assert done.returncode == 2 and done.stdout == ""
@@ -118,19 +116,19 @@ def test_an_unusable_environment_value_is_refused(mdello, name, value):
 @pytest.mark.parametrize(
     "name", ["MDELLO_COMPANION_DATA", "MDELLO_COMPANION_CONFIG", "XDG_STATE_HOME", "DEBUG"]
 )
-def test_an_empty_environment_value_counts_as_unset(mdello, name):
+def test_an_empty_environment_value_counts_as_unset(mdello: Mdello, name: str) -> None:
     """An empty variable is what a shell leaves behind, not a wish."""
     mdello.start(**{name: ""})
     assert mdello.ask("GET", "/health")["name"] == "mdello"
     assert os.path.exists(mdello.home / ".local" / "state" / "mdello" / "companion.jsonl")
 
 
-def test_debug_lines_have_the_contracts_form(mdello):
+def test_debug_lines_have_the_contracts_form(mdello: Mdello) -> None:
     """``DEBUG=1`` shows events on stderr as prefix, message and JSON; nothing on stdout."""
     server = mdello.start(DEBUG="1")
     mdello.ask("GET", "/associations")
-    mdello.stop(server)
-    lines = server.stderr.read().splitlines()
+    _, out, err = mdello.stop(server)
+    lines = err.splitlines()
     assert any(line.startswith('[mdello-companion] request received {"') for line in lines)
     assert any(line.startswith("[mdello-companion] server listening {") for line in lines)
-    assert server.stdout.read() == ""
+    assert out == ""

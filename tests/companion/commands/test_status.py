@@ -1,32 +1,35 @@
 """``status``: the contract's line per board, and who works on what."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from companion.commands.status import printable
+from tests.companion.commands.conftest import MakeCard, Mdello
 
 
 @pytest.fixture
-def board(mdello):
+def board(mdello: Mdello) -> Path:
     """A registered board with one card more than the welcome one."""
     folder = mdello.home / "board"
     assert mdello("board", "init", str(folder)).returncode == 0
     return folder
 
 
-def uuid_of(mdello) -> str:
-    return json.loads(mdello("board", "list", "--json").stdout)[0]["uuid"]
+def uuid_of(mdello: Mdello) -> str:
+    uuid: str = json.loads(mdello("board", "list", "--json").stdout)[0]["uuid"]
+    return uuid
 
 
-def test_without_boards_it_says_so(mdello):
+def test_without_boards_it_says_so(mdello: Mdello) -> None:
     """The contract's words, and success."""
     done = mdello("status", "surplus")
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == "No tracked boards."
 
 
-def test_a_board_is_one_line_with_its_events(mdello, board, make_card):
+def test_a_board_is_one_line_with_its_events(mdello: Mdello, board: Path, make_card: MakeCard) -> None:
     """History counts: two statuses of one session are two events."""
     path = make_card(board, "a.md", "uuid-a")
     mdello.start()
@@ -38,7 +41,7 @@ def test_a_board_is_one_line_with_its_events(mdello, board, make_card):
     assert "running at" in lines[-1]
 
 
-def test_sessions_that_need_a_person_come_first(mdello, board, make_card):
+def test_sessions_that_need_a_person_come_first(mdello: Mdello, board: Path, make_card: MakeCard) -> None:
     """Waiting, then ready for review, then running; closed ones are a number."""
     path = make_card(board, "a.md", "uuid-a")
     mdello.start()
@@ -54,7 +57,7 @@ def test_sessions_that_need_a_person_come_first(mdello, board, make_card):
     assert "s-gone" not in text and "1 closed" in text
 
 
-def test_files_without_a_uuid_are_named_with_their_sessions(mdello, board):
+def test_files_without_a_uuid_are_named_with_their_sessions(mdello: Mdello, board: Path) -> None:
     """Silence would be a lost link: the file, the reason, the session and the remedy."""
     plain = board / "plain.md"
     plain.write_text("# No head\n", encoding="utf-8")
@@ -64,7 +67,7 @@ def test_files_without_a_uuid_are_named_with_their_sessions(mdello, board):
     assert str(plain) in text and "pi s-1 running" in text and "board repair" in text
 
 
-def test_what_cannot_be_read_is_said(mdello, board):
+def test_what_cannot_be_read_is_said(mdello: Mdello, board: Path) -> None:
     """A board that is gone and damaged log lines are named, not hidden."""
     log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
     log.parent.mkdir(parents=True)
@@ -75,7 +78,7 @@ def test_what_cannot_be_read_is_said(mdello, board):
     assert f"Could not read {board}" in text
 
 
-def test_json_is_complete_and_ascii(mdello, board, make_card):
+def test_json_is_complete_and_ascii(mdello: Mdello, board: Path, make_card: MakeCard) -> None:
     """For programs: every field, whatever the terminal's encoding."""
     make_card(board, "é.md", "uuid-e")
     mdello.start()
@@ -88,7 +91,7 @@ def test_json_is_complete_and_ascii(mdello, board, make_card):
     assert shown["boards"][0]["events"] == 1 and shown["problems"] == []
 
 
-def test_foreign_names_cannot_move_the_cursor(mdello, board, make_card):
+def test_foreign_names_cannot_move_the_cursor(mdello: Mdello, board: Path, make_card: MakeCard) -> None:
     """A session id with control characters is shown with escapes."""
     path = make_card(board, "a.md", "uuid-a")
     mdello.start()
@@ -97,7 +100,9 @@ def test_foreign_names_cannot_move_the_cursor(mdello, board, make_card):
     assert printable("a\ud83db é") == "a\\ud83db é"
 
 
-def test_sessions_of_a_board_that_was_removed_are_not_hidden(mdello, board, make_card):
+def test_sessions_of_a_board_that_was_removed_are_not_hidden(
+    mdello: Mdello, board: Path, make_card: MakeCard
+) -> None:
     """They are kept and shown until the board is back or they are purged."""
     path = make_card(board, "a.md", "uuid-a")
     mdello.start()
