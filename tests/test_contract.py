@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Dict, Tuple
+from typing import Dict, Optional, Tuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +19,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 
-FIELDS = [
+FIELDS = (
     "session_id",
     "tool_name",
     "tool_input",
@@ -32,7 +32,7 @@ FIELDS = [
     "background_tasks",
     "tool_calls",
     "notification_type",
-]
+)
 
 each_adapter = pytest.mark.parametrize("name", sorted(ADAPTERS))
 
@@ -89,7 +89,9 @@ def test_translation_survives_any_payload_and_any_memory(name: str, data: st.Dat
     payload["hook_event_name"] = data.draw(st.sampled_from(adapter.EVENTS) | JSON)
     if data.draw(st.booleans()):
         payload["session_id"] = "s-1"
-    state = data.draw(st.none() | st.dictionaries(st.text(max_size=12), JSON, max_size=4))
+    memory = st.dictionaries(st.text(max_size=12), JSON, max_size=4)
+    drawn = data.draw(st.none() | memory)
+    state: Optional[Dict[str, object]] = None if drawn is None else {**drawn}
     translation = adapter.translate(payload, state)
     assert isinstance(adapter.session_of(payload), str)
     assert len(translation.event_name) <= 64
