@@ -1,0 +1,287 @@
+"""One pass over a transcript: which of its lines have to be parsed, told by their bytes.
+
+A transcript is mostly request records that repeat system prompts and tool output, full of false
+paths. What counts stands in ``user`` and ``assistant`` entries (:mod:`adapters.claude.entries`); of all
+other lines only the timestamp matters, and only if it may be the greatest. A line that is not parsed
+is known to change nothing; the tests hold this reader against one that parses everything.
+
+Damage is therefore noticed where a line is parsed, or where it does not begin and end as an object.
+"""
+
+import re
+from typing import Dict, Iterator, List, Mapping, Optional, Tuple
+
+from adapters.claude.entries import EntryCards
+from adapters.contract import ReadReport
+from adapters.jsonl import HEAD, Bytes, LineFile, LongLine, Needles, Newest, is_plain, parse, without_padding
+
+# Repeats user texts and tool results of other entries: never read, not even for its time.
+_BLOB = "api-request-blob"
+
+_OTHER_TYPES = (
+    *("api-request", "api-request-shape", _BLOB, "atis-latch", "attachment", "cost-state", "system"),
+    *("custom-title", "agent-name", "agent-setting", "tools-used", "summary", "progress", "mode"),
+    *("file-history-snapshot", "file-history-delta", "last-prompt", "permission-mode", "queue-operation"),
+)
+KNOWN_TYPES = frozenset({"user", "assistant", *_OTHER_TYPES})
+"""Entry types seen in versions 2.1.197 to 2.1.332, and two of older files."""
+
+_MAX_UNKNOWN_TYPES = 100
+_MAX_TYPE_CHARS = 64
+
+# The first members tell that an entry is neither a user's nor an assistant's: as today's versions
+# spell it, and (ten times slower to find out) in any spelling.
+_TYPE_FIRST = b'{"type":"'
+_BLOB_START = b'{"type":"%s"' % _BLOB.encode("ascii")
+_OTHER_STARTS = tuple(b'{"type":"%s"' % kind.encode("ascii") for kind in _OTHER_TYPES)
+_MESSAGE = b'"message":'
+_ATTACHMENT = b'"attachment":'
+_OTHER = re.compile(HEAD + rb'(?:"type"\s*:\s*"(?!(?:user|assistant)")([^"\\]*)"|"attachment"\s*:)')
+_HEAD_BYTES = 4096
+
+# A line up to this length is searched for a timestamp from its end; of a longer one it is worth a
+# try whether it stands near the start.
+_SHORT_BYTES = 2048
+
+_RESULT_OF = re.compile(rb'"tool_use_id"\s*:\s*"([^"\\]*)(["\\])')
+
+# With more names than this to search for, `.md` is searched for first.
+_FEW_SEARCHES = 2
+
+_BRACE, _END_BRACE = b"{}"
+
+
+class Reading:
+    """What is known of one session while its files are read, each once from start to end."""
+
+    def __init__(self, needles: Needles, cwd: Optional[str], report: ReadReport) -> None:
+        self.session_id = ""
+        self.is_sidechain: Optional[bool] = None
+        """Whether the first user's or assistant's entry is a sub-agent's; None before that one."""
+        self.newest = Newest("timestamp", before="toolUseResult")
+        self.cards = EntryCards(cwd)
+        self._needles = needles
+        self._md_first = needles.searches > _FEW_SEARCHES
+        # A relative path in an entry without a folder of its own is joined to this one, so that no
+        # line needs to hold a needle.
+        self._joins_cwd = cwd is not None
+        self._report = report
+        self._log = False  # whether a sub-agent's log is read
+        self._knows_session = False  # all that the first lines tell
+        self._lines = 0  # of the block at hand that were not blank
+        self._damaged: Dict[int, None] = {}  # of these, by their end
+
+    def read(self, file: LineFile) -> None:
+        """The session's own file. Stops where it turns out to be a sub-agent's."""
+        self._note_newest(file.tail())
+        self._walk(file)
+
+    def read_log(self, file: LineFile) -> None:
+        """A sub-agent's log: neither its time nor its id nor its texts count, its edits do."""
+        self._log = self._knows_session = True
+        self.cards.calls.clear()
+        self._walk(file)
+
+    def _walk(self, file: LineFile) -> None:
+        too_long = 0
+        for part in file.blocks():
+            if not isinstance(part, LongLine):
+                self._block(*part)
+            elif self._must_hold(file, part):
+                lean = file.lean(part)
+                too_long += lean is None
+                self._block(lean or b"", 0, len(lean or b""))
+            else:
+                self._report.records += 1
+            if self.is_sidechain and not self._log:
+                return
+        if too_long:
+            self._report.skipped.append((str(file.path), f"{too_long} lines are too long to be read"))
+
+    def _block(self, block: Bytes, start: int, stop: int) -> None:
+        """All lines of a block. What most lines are is decided here, without a call."""
+        self._lines = 0
+        self._damaged.clear()
+        above = []
+        newest, name = self.newest, self.newest.name
+        find, rfind, startswith = block.find, block.rfind, block.startswith
+        while start < stop:
+            end = find(b"\n", start, stop)
+            end = stop if end < 0 else end
+            raw = None
+            if startswith(_TYPE_FIRST, start) and startswith(_OTHER_STARTS, start) and self._knows_session:
+                if block[end - 1] != _END_BRACE:
+                    raw = self._line(block, start, end)
+                else:
+                    self._lines += 1
+                    if startswith(_BLOB_START, start) or self._log:
+                        pass
+                    elif end - start > _SHORT_BYTES:
+                        raw = newest.above_at_head(block, start, end)
+                    elif rfind(name, start, end) >= 0:
+                        raw, _ = newest.above(block, start, end)
+            elif end > start:
+                raw = self._line(block, start, end)
+            if raw is not None:
+                above.append((raw, start, end))
+            start = end + 1
+        self._confirm(block, above)
+        self._report.records += self._lines - len(self._damaged)
+        self._report.damaged += len(self._damaged)
+
+    def _line(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
+        """Take from one line what it has. Its time as bytes when that may be the greatest."""
+        self._lines += 1
+        if block[start] != _BRACE or block[end - 1] != _END_BRACE:
+            start, end = self._trimmed(block, start, end)
+            if start == end:
+                return None
+        other, kind, stop = False, "", end
+        brace = block.find(b"{", start + 1, end)
+        plain = brace > 0 and is_plain(block, start, brace)
+        has_message = plain and block.startswith(_MESSAGE, brace - len(_MESSAGE))
+        if not has_message:
+            other = plain and block.startswith(_ATTACHMENT, brace - len(_ATTACHMENT))
+            if not other:
+                other, kind = self._kind(block, start, end)
+        raw = None
+        if not self._log:
+            raw, seen = self.newest.above(block, start, end)
+            # The message stands in front of `toolUseResult`, which need not be searched then.
+            stop = seen if has_message else end
+        if not self._knows_session or (not other and self._may_matter(block, start, stop, has_message)):
+            self._take(block, start, end, counted=kind != "")
+        return raw if kind != _BLOB else None
+
+    def _kind(self, block: Bytes, start: int, end: int) -> Tuple[bool, str]:
+        """(whether the entry is neither a user's nor an assistant's, its type if it is told)."""
+        found = _OTHER.match(block, start, min(end, start + _HEAD_BYTES))
+        if found is None or found[1] is None:
+            return found is not None, ""
+        kind = found[1].decode("utf-8", errors="replace")
+        self._count_type(kind)
+        return True, kind
+
+    def _trimmed(self, block: Bytes, start: int, end: int) -> Tuple[int, int]:
+        """The object within a line that has something around it; an empty range when there is none."""
+        skipped, length = without_padding(bytes(memoryview(block)[start:end]))
+        if not length:
+            self._lines -= 1  # a blank line is none
+            return end, end
+        start, end = start + skipped, start + skipped + length
+        if block[start] == _BRACE and block[end - 1] == _END_BRACE:
+            return start, end
+        self._parse(block, start, end)  # counts it when it is not JSON at all
+        return end, end
+
+    def _may_matter(self, block: Bytes, start: int, end: int, has_message: bool) -> bool:
+        """False only for a line that certainly adds no card."""
+        if self.cards.calls and self._is_result(block, start, end):
+            return True
+        if not has_message and block.find(b'"message"', start, end) < 0:
+            return False
+        if self._md_first and block.find(b".md", start, end) < 0:
+            return False
+        if not self._needles.within(block, start, end) and not (
+            self._joins_cwd and block.find(b'"tool_use"', start, end) >= 0
+        ):
+            return False
+        if not _holds_md(block, start, end, any_case=not self._needles.all):
+            return False
+        return block.find(b'"user"', start, end) >= 0 or block.find(b'"tool_use"', start, end) >= 0
+
+    def _is_result(self, block: Bytes, start: int, end: int) -> bool:
+        """Whether a line answers one of the edits whose success is not known."""
+        if block.find(b'"tool_use_id"', start, end) < 0:
+            return False
+        for found in _RESULT_OF.finditer(block, start, end):
+            if found[2] != b'"' or found[1].decode("utf-8", errors="replace") in self.cards.calls:
+                return True
+        return False
+
+    def _take(self, block: Bytes, start: int, end: int, counted: bool) -> None:
+        entry = self._parse(block, start, end)
+        if entry is None:
+            return
+        kind = entry.get("type")
+        if isinstance(kind, str) and not counted:
+            self._count_type(kind)
+        if not self._log:
+            self._note_session(entry)
+        self.cards.take(entry, with_text=not self._log)
+
+    def _note_session(self, entry: Mapping[str, object]) -> None:
+        if not self.session_id:
+            names = (entry.get("sessionId"), entry.get("session_id"))
+            self.session_id = next((name for name in names if isinstance(name, str) and name), "")
+        if self.is_sidechain is None and entry.get("type") in ("user", "assistant"):
+            self.is_sidechain = entry.get("isSidechain") is True
+        self._knows_session = bool(self.session_id) and self.is_sidechain is not None
+
+    def _note_newest(self, block: bytes) -> None:
+        """Look at the file's end first: in most files the greatest time is there."""
+        above = []
+        for start, end in _lines(block):
+            raw, _ = self.newest.above(block, start, end)
+            if raw is not None:
+                above.append((raw, start, end))
+        self._confirm(block, above)
+
+    def _confirm(self, block: Bytes, above: List[Tuple[bytes, int, int]]) -> None:
+        """Parse lines that may hold the greatest time, the most promising first."""
+        for raw, start, end in sorted(above, reverse=True):
+            if not self.newest.beats(raw):
+                return
+            entry = self._parse(block, start, end)
+            if entry is not None and entry.get("type") != _BLOB:
+                self.newest.take(entry)
+
+    def _parse(self, block: Bytes, start: int, end: int) -> Optional[Dict[str, object]]:
+        """The entry of a line; None for anything but an object. A damaged line is noted."""
+        try:
+            entry = parse(bytes(memoryview(block)[start:end]))
+        except ValueError:
+            self._damaged[end] = None
+            return None
+        return entry if isinstance(entry, dict) else None
+
+    def _must_hold(self, file: LineFile, line: LongLine) -> bool:
+        """Whether a long line has to be looked at as a whole."""
+        first, last = file.edges(line)
+        if not self._knows_session or first[:1] != b"{" or last[-1:] != b"}":
+            return True
+        other = _OTHER.match(first)
+        if other and other[1] == _BLOB.encode("ascii"):
+            return False
+        wanted: List[bytes] = []
+        if other is None:
+            wanted += self._needles.all if self._needles.all and not self._joins_cwd else (b'"message"',)
+            wanted += [b'"tool_use_id"'] if self.cards.calls else []
+        if not self._log:
+            raw = self.newest.at_edge(first, last)
+            if raw is None:
+                wanted.append(self.newest.name)
+            elif self.newest.beats(raw):
+                return True
+        return bool(wanted) and file.holds(line, wanted)
+
+    def _count_type(self, kind: str) -> None:
+        if kind in KNOWN_TYPES:
+            return
+        counts, name = self._report.unknown, kind[:_MAX_TYPE_CHARS]
+        if name in counts or len(counts) < _MAX_UNKNOWN_TYPES:
+            counts[name] = counts.get(name, 0) + 1
+
+
+def _lines(block: bytes) -> Iterator[Tuple[int, int]]:
+    """(start, end) of each line that is not empty, without its LF."""
+    start = 0
+    for line in block.split(b"\n"):
+        if line:
+            yield start, start + len(line)
+        start += len(line) + 1
+
+
+def _holds_md(block: Bytes, start: int, end: int, any_case: bool) -> bool:
+    spellings = (b".md", b".MD", b".Md", b".mD") if any_case else (b".md",)
+    return any(block.find(spelling, start, end) >= 0 for spelling in spellings)
