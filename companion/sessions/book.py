@@ -7,7 +7,7 @@ or listeners: the ledger's lock guards a book, and the ledger tells what has cha
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import AbstractSet, Callable, Dict, List, Mapping, Optional, Set
+from typing import AbstractSet, Callable, Dict, List, Mapping, Optional, Sequence, Set
 
 from companion.core.errors import StorageError
 from companion.sessions.association import Association, Key
@@ -69,19 +69,17 @@ class Book:
         elif self.journal.replaced:
             self.catch_up()
 
-    def forget(self, doomed: Callable[[Association], bool]) -> int:
+    def forget(self, doomed: Callable[[Association], bool], hints: Sequence[str]) -> int:
         """Drop events from log and memory; how many the log held.
 
-        StorageError when the log cannot be rewritten; nothing has changed then.
+        ``hints`` are texts that every doomed event holds. StorageError when the log cannot be
+        rewritten; nothing has changed then.
         """
         self.catch_up()
-        events = self.journal.read()
-        kept = [event for event in events if not doomed(event)]
-        self.journal.rewrite(kept)
+        dropped = self.journal.drop(doomed, hints)
         self.held.drop_where(doomed)
         self.missing = {key for key in self.missing if key in self.held}
-        self._places = {place_of(event) for event in kept} | {place_of(each) for each in self.held.all()}
-        return len(events) - len(kept)
+        return dropped
 
     def tend(self) -> None:
         """Try again to write what is unsaved."""

@@ -17,7 +17,6 @@ an fsync would make every hook of an agent wait for the disk.
 import errno
 import json
 import os
-import stat
 import threading
 from collections import deque
 from pathlib import Path
@@ -30,27 +29,28 @@ from typing import (
     Iterator,
     List,
     Mapping,
-    NamedTuple,
     Optional,
+    Sequence,
     TypeVar,
 )
 
 from companion.core.errors import StorageError
 from companion.core.files import PRIVATE_FILE_MODE, ensure_private_dir, write_all, write_atomically
 from companion.sessions.association import Association, from_json
-from companion.sessions.lines import KEEP_NEWEST, compacted, json_bytes, lines_of
+from companion.sessions.lines import (
+    KEEP_NEWEST,
+    compacted,
+    json_bytes,
+    lines_of,
+    looks_whole,
+    needles_of,
+    surely_lacks,
+)
+from companion.sessions.logfile import Seen, look, open_to_read, refuse_irregular, seen_of, surely_absent
 
 Record = TypeVar("Record")
 
 _OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-class _Seen(NamedTuple):
-    """What tells one state of a file from another, as far as our appends go."""
-
-    device: int
-    inode: int
-    size: int
 
 
 class Journal(Generic[Record]):
@@ -76,7 +76,7 @@ class Journal(Generic[Record]):
         self._key = key
         self._lock = threading.Lock()  # Guards everything below and every access to the file.
         self._fd: Optional[int] = None
-        self._seen: Optional[_Seen] = None  # The file as our last access left it.
+        self._seen: Optional[Seen] = None  # The file as our last access left it.
         self._unsaved: Deque[Record] = deque()
         self._rewrites = 0  # Tells a compaction that the file it has read is gone.
         self.lines = 0
@@ -122,7 +122,7 @@ class Journal(Generic[Record]):
     def touched(self) -> bool:
         """Whether somebody else replaced the file or appended to it since the last whole read."""
         with self._lock:
-            self._notice(_look(self.path))
+            self._notice(look(self.path))
             return self.replaced or self.grown
 
     def append(self, record: Record) -> bool:
@@ -144,15 +144,35 @@ class Journal(Generic[Record]):
         """
         with self._lock:
             kept = list(records)
+            self._put(list(map(self._line, kept)), kept)
+
+    def drop(self, doomed: Callable[[Record], bool], hints: Sequence[str]) -> int:
+        """Rewrite the file without some records; how many there were, unsaved ones included.
+
+        Junk goes with them. ``hints`` are texts that every doomed record holds: a line that
+        surely lacks one is copied unread, which makes this quick. StorageError as for
+        :meth:`rewrite`.
+        """
+        with self._lock:
+            self._close()
             try:
-                self._replace(b"".join(map(self._line, kept)), len(kept))
+                lines = self._bytes().split(b"\n")
             except OSError as exc:
-                failure = self._failed("write", exc)
-                if not _absent(self.path):
-                    raise failure from exc
-                self._unsaved = deque(kept)
-                return
-            self._unsaved.clear()
+                raise self._failed("read", exc) from exc
+            needles = needles_of(hints)
+            kept: List[bytes] = []
+            dropped = 0
+            for line in lines:
+                if not (looks_whole(line) and surely_lacks(line, needles)):
+                    found = list(self._records([line]))
+                    if not found or doomed(found[0]):
+                        dropped += len(found)
+                        continue
+                kept.append(line.rstrip(b"\r") + b"\n")
+            waiting = [each for each in self._unsaved if not doomed(each)]
+            dropped += len(self._unsaved) - len(waiting)
+            self._put(kept + list(map(self._line, waiting)), waiting)
+            return dropped
 
     def overgrown(self, live: int) -> bool:
         """Whether the file holds more than twice what a compaction to ``live`` keys would leave."""
@@ -193,6 +213,17 @@ class Journal(Generic[Record]):
 
     # Everything below runs under the lock.
 
+    def _put(self, lines: Sequence[bytes], unsaved_otherwise: Iterable[Record]) -> None:
+        try:
+            self._replace(b"".join(lines), len(lines))
+        except OSError as exc:
+            failure = self._failed("write", exc)
+            if not surely_absent(self.path):
+                raise failure from exc
+            self._unsaved = deque(unsaved_otherwise)
+            return
+        self._unsaved.clear()
+
     def _flush(self) -> bool:
         try:
             while self._unsaved:
@@ -230,12 +261,12 @@ class Journal(Generic[Record]):
         if os.fstat(fd).st_size == seen.size + written:
             os.ftruncate(fd, seen.size)
         else:
-            self._seen = _seen(os.fstat(fd))
+            self._seen = seen_of(os.fstat(fd))
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _ready(self) -> int:
         """A descriptor of the file that is at ``path`` now, its last line ended."""
-        now = _look(self.path)
+        now = look(self.path)
         if self._fd is not None and now is not None and now == self._seen:
             return self._fd
         self._notice(now)
@@ -243,18 +274,18 @@ class Journal(Generic[Record]):
         ensure_private_dir(self.path.parent)
         fd = os.open(self.path, _OPEN_FLAGS, PRIVATE_FILE_MODE)
         try:
-            _refuse_irregular(os.fstat(fd))
+            refuse_irregular(os.fstat(fd))
             size = os.fstat(fd).st_size
             if size and os.pread(fd, 1, size - 1) != b"\n":
                 write_all(fd, b"\n")
-            self._seen = _seen(os.fstat(fd))
+            self._seen = seen_of(os.fstat(fd))
         except OSError:
             os.close(fd)
             raise
         self._fd = fd
         return fd
 
-    def _notice(self, now: Optional[_Seen]) -> None:
+    def _notice(self, now: Optional[Seen]) -> None:
         seen = self._seen
         if seen is None or now == seen:
             return
@@ -266,18 +297,18 @@ class Journal(Generic[Record]):
     def _replace(self, data: bytes, lines: int) -> None:
         ensure_private_dir(self.path.parent)
         if self.path.exists():
-            _refuse_irregular(os.stat(self.path))
+            refuse_irregular(os.stat(self.path))
         write_atomically(self.path, data)
         self._close()
         self._rewrites += 1
-        self._seen = _look(self.path)
+        self._seen = look(self.path)
         self.lines = lines
         self.problem = None
         self.replaced = self.grown = False
 
-    def _tail(self, seen: _Seen) -> Optional[bytes]:
+    def _tail(self, seen: Seen) -> Optional[bytes]:
         """What was appended since ``seen``; None when that cannot be told."""
-        now = _look(self.path)
+        now = look(self.path)
         if now is None or now[:2] != seen[:2] or now.size < seen.size:
             return None
         with self.path.open("rb") as file:
@@ -287,16 +318,21 @@ class Journal(Generic[Record]):
     def _read_file(self) -> List[Record]:
         self.lines = self.damaged = 0
         self._seen = None
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except (FileNotFoundError, NotADirectoryError):
+        file = open_to_read(self.path)
+        if file is None:
             return []
-        with os.fdopen(fd, "rb") as file:
-            _refuse_irregular(os.fstat(fd))
+        with file:
             records = list(self._records(lines_of(file)))
-            self._seen = _seen(os.fstat(fd))._replace(size=file.tell())
+            self._seen = seen_of(os.fstat(file.fileno()))._replace(size=file.tell())
         self.lines = len(records)
         return records
+
+    def _bytes(self) -> bytes:
+        file = open_to_read(self.path)
+        if file is None:
+            return b""
+        with file:
+            return file.read()
 
     def _close(self) -> None:
         if self._fd is not None:
@@ -327,31 +363,3 @@ class Journal(Generic[Record]):
 def association_journal(path: Path) -> "Journal[Association]":
     """The contract's log of associations, ``companion.jsonl``."""
     return Journal(path, parse=from_json, dump=Association.to_json, key=lambda each: each.key)
-
-
-def _look(path: Path) -> Optional[_Seen]:
-    try:
-        return _seen(os.stat(path))
-    except OSError:
-        return None
-
-
-def _seen(found: os.stat_result) -> _Seen:
-    return _Seen(found.st_dev, found.st_ino, found.st_size)
-
-
-def _absent(path: Path) -> bool:
-    """Whether there is surely no file. A folder that may not be entered proves nothing."""
-    try:
-        os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _refuse_irregular(found: os.stat_result) -> None:
-    """A log is a regular file: a rename must never replace ``/dev/null``, a read never hang."""
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file")

@@ -23,6 +23,7 @@ from companion.core.logs import debug_event
 from companion.sessions.association import Association, InvalidAssociation
 from companion.sessions.book import Book
 from companion.sessions.chores import Chores
+from companion.sessions.facts import ledger_facts
 from companion.sessions.linkwatch import LinkWatch
 from companion.sessions.pending import Link, PendingLinks
 from companion.sessions.reconcile import Finder, Registry, look_at_boards
@@ -164,34 +165,11 @@ class Ledger:
             return self._pending.links()
 
     def facts(self) -> Dict[str, object]:
-        """For the health report: ``counts`` (numbers by name), ``problems`` (texts),
-        ``withoutUuid`` (path, harness and status of links that wait)."""
+        """For the health report; see :func:`companion.sessions.facts.ledger_facts`."""
         with self._lock:
-            links = self._pending.links()
-            return {
-                "counts": {
-                    "associations": len(self._book.held),
-                    "cards": self._book.held.cards(),
-                    "sessions": self._book.held.sessions(),
-                    "cardsMissing": len(self._book.missing),
-                    "logEvents": self._book.journal.lines,
-                    "logDamagedLines": self._book.journal.damaged,
-                    "unsaved": self._book.journal.unsaved + self._pending.unsaved,
-                    "pendingLinks": len(links),
-                    "pendingDropped": self._pending.dropped,
-                    "unreadableCards": self._unreadable_cards,
-                    "listeners": self._hub.listeners(),
-                },
-                "problems": [
-                    text
-                    for text in (self._book.journal.problem, self._pending.problem, *self._board_problems)
-                    if text
-                ],
-                "withoutUuid": [
-                    {"path": each.path, "harness": each.harness, "status": each.status.value}
-                    for each in links
-                ],
-            }
+            facts = ledger_facts(self._book, self._pending, self._board_problems)
+        facts["counts"].update(unreadableCards=self._unreadable_cards, listeners=self._hub.listeners())
+        return dict(facts)
 
     # -- forgetting
 
@@ -213,7 +191,7 @@ class Ledger:
             )
 
         with self._lock:
-            removed = self._book.forget(doomed)
+            removed = self._book.forget(doomed, [text for text in (card_uuid, session_id) if text])
             if session_id and not card_uuid:
                 self._pending.drop_session(harness, session_id)
             self._telling.publish_snapshots()

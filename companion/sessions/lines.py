@@ -3,7 +3,7 @@
 import json
 import re
 from collections import deque
-from typing import BinaryIO, Callable, Deque, Dict, Hashable, Iterable, Iterator, List, TypeVar
+from typing import BinaryIO, Callable, Deque, Dict, Hashable, Iterable, Iterator, List, Sequence, TypeVar
 
 Record = TypeVar("Record")
 
@@ -60,3 +60,19 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
         yield line
         while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
             line = file.readline(MAX_LINE_BYTES)
+
+
+def looks_whole(line: bytes) -> bool:
+    """Whether a line has the shape of one of our records; torn ones and other junk have not."""
+    return line.startswith(b'{"') and line.rstrip(b"\r").endswith(b"}")
+
+
+def needles_of(texts: Sequence[str]) -> List[bytes]:
+    """Bytes that a line holds when its record holds these texts; see :func:`surely_lacks`."""
+    # The replacement character may stand for any broken byte, so it cannot be looked for.
+    return [json_bytes(text)[1:-1] for text in texts if text and "\ufffd" not in text]
+
+
+def surely_lacks(line: bytes, needles: Sequence[bytes]) -> bool:
+    """Whether one of the needles is not in a line. A line with an escape may hold anything."""
+    return b"\\" not in line and not all(needle in line for needle in needles)

@@ -194,6 +194,27 @@ def test_a_rewrite_is_one_step_and_keeps_a_symlink(tmp_path: Path) -> None:
     assert target.read_bytes() == b""
 
 
+def test_dropping_takes_the_doomed_and_the_junk_and_copies_the_rest(log: "Journal[Association]") -> None:
+    """Unread lines stay as they are; an escaped spelling, CRLF and unsaved records are seen through."""
+    log.path.parent.mkdir()
+    lines = [json_bytes(record(number % 3, session=f"s{number}").to_json()) for number in range(6)]
+    escaped = lines[0].replace(b'"c0"', b'"\\u00630"')
+    log.path.write_bytes(b"\n".join([*lines, escaped, b"junk", b'{"torn', b'{"a":1}', lines[1] + b"\r", b""]))
+    assert log.drop(lambda each: each.card_uuid == "c0", ["c0"]) == 3
+    assert log.lines == 6  # The stranger's object looks whole and was not read.
+    log.append(record(7))
+    assert cards(log.path) == ["c1", "c2", "c1", "c2", "c1", "c7"]
+    assert b"junk" not in log.path.read_bytes() and b"torn" not in log.path.read_bytes()
+    assert log.drop(lambda each: False, []) == 0
+    assert log.lines == 6 and b'{"a":1}' not in log.path.read_bytes()
+
+
+def test_dropping_from_a_missing_log_makes_an_empty_one(log: "Journal[Association]") -> None:
+    """As a rewrite does."""
+    assert log.drop(lambda each: True, ["x"]) == 0
+    assert log.path.read_bytes() == b""
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     """A pipe does not hang us, and a device is never renamed away."""
     pipe = tmp_path / "pipe"

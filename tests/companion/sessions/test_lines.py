@@ -7,7 +7,15 @@ from typing import List, Tuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.sessions.lines import MAX_LINE_BYTES, compacted, json_bytes, lines_of
+from companion.sessions.lines import (
+    MAX_LINE_BYTES,
+    compacted,
+    json_bytes,
+    lines_of,
+    looks_whole,
+    needles_of,
+    surely_lacks,
+)
 
 _Record = Tuple[str, int]
 _records = st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(0, 9)), max_size=60)
@@ -51,3 +59,21 @@ def test_a_monstrous_line_is_one_broken_line_and_costs_no_neighbour() -> None:
     data = b"first\n" + b"x" * (3 * MAX_LINE_BYTES + 5) + b"\nlast"
     lines = list(lines_of(io.BytesIO(data)))
     assert (lines[0], len(lines[1]), lines[2]) == (b"first\n", MAX_LINE_BYTES, b"last")
+
+
+@given(st.text(st.characters(exclude_categories=())), st.text(), st.booleans())
+def test_a_line_that_holds_a_text_is_never_said_to_lack_it(text: str, more: str, ascii_only: bool) -> None:
+    """However the line was encoded, and whatever else it holds."""
+    for line in (json_bytes({"a": text, "b": more}), json.dumps({"a": text}, ensure_ascii=True).encode()):
+        assert looks_whole(line)
+        assert not surely_lacks(line, needles_of([text]))
+
+
+def test_a_line_without_the_text_is_told_apart() -> None:
+    """That is the point; an escape, or a broken byte, leaves it open."""
+    needles = needles_of(["c1", "s1"])
+    assert surely_lacks(b'{"cardUuid":"c1","sessionId":"s2"}', needles)
+    assert not surely_lacks(b'{"cardUuid":"c1","sessionId":"s1"}', needles)
+    assert not surely_lacks(b'{"cardUuid":"\\u0063\\u0031"}', needles)
+    assert needles_of(["a\ufffd", ""]) == []
+    assert not looks_whole(b'{"torn":"') and not looks_whole(b"") and looks_whole(b'{"a":1}\r')
