@@ -211,6 +211,7 @@ def build(pythons: List[Python]) -> None:
 
     "Same" holds for the same sources, the same set of Pythons and the pinned shiv.
     """
+    fingerprint = _fingerprint(pythons)
     with tempfile.TemporaryDirectory(prefix="mdello-build-") as scratch:
         stage = Path(scratch) / "stage"
         _stage(stage)
@@ -234,17 +235,17 @@ def build(pythons: List[Python]) -> None:
         raise BuildError(f"{PYZ} has {size} bytes, more than the {SIZE_LIMIT_BYTES} it may have.")
     digest = hashlib.sha256(PYZ.read_bytes()).hexdigest()
     SUMS.write_text(f"{digest}  {PYZ.name}\n", encoding="utf-8")
+    BUILT_FROM.write_text(fingerprint, encoding="utf-8")
     say(f"{PYZ}: {size} bytes, compiled for {', '.join(python.name for python in pythons)}")
 
 
 def build_if_needed(pythons: List[Python]) -> None:
     """Build, unless the file at hand was built from these very sources for these very Pythons."""
     with only_one("build-" + hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]):
-        wanted = _fingerprint(pythons)
-        if PYZ.exists() and BUILT_FROM.exists() and BUILT_FROM.read_text(encoding="utf-8") == wanted:
-            return
+        with contextlib.suppress(OSError):
+            if PYZ.exists() and BUILT_FROM.read_text(encoding="utf-8") == _fingerprint(pythons):
+                return
         build(pythons)
-        BUILT_FROM.write_text(wanted, encoding="utf-8")
 
 
 def _fingerprint(pythons: List[Python]) -> str:

@@ -6,6 +6,8 @@ Each test runs the real file in a process of its own. Where a place cannot be ma
 
 import contextlib
 import hashlib
+import importlib.util
+import marshal
 import os
 import shutil
 import signal
@@ -143,6 +145,23 @@ def test_isolated_mode_works(alone: Path, clean_environ: Dict[str, str], run: Ru
     """``python3 -I``, and also without site, warnings as errors, or written bytecode."""
     for flags in (["-I"], ["-S"], ["-E", "-s"], ["-W", "error"], ["-B", "-OO"]):
         assert_version(run([sys.executable, *flags, str(alone), "--version"], env=clean_environ))
+
+
+def test_the_quickest_commands_compile_nothing(
+    alone: Path, clean_environ: Dict[str, str], run: RunAs
+) -> None:
+    """What ``--version`` and an agent's hook import of ours is packed compiled (see READY_FIRST)."""
+    with zipfile.ZipFile(alone) as archive:
+        member = f"ready/{importlib.util.MAGIC_NUMBER.hex()}"
+        if member not in archive.namelist():
+            pytest.skip("the file was built without this Python")
+        ready = marshal.loads(archive.read(member))
+    for arguments in (["--version"], ["hook-post", "claude"]):
+        done = run([sys.executable, "-X", "importtime", str(alone), *arguments], env=clean_environ)
+        imported = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+        ours = {name for name in imported if name.split(".")[0] in ("mdello", "companion", "adapters")}
+        assert "mdello" in ours
+        assert ours <= set(ready)
 
 
 # --- places --------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class ArchiveFinder:
     """
 
     def __init__(self, here: str, ready: dict[str, bytes]) -> None:
-        self.here = here
+        self.archive = here  # The name by which importlib.resources of Python 3.9 asks for it.
         self.site = os.path.join(here, "site-packages")
         self._ready = ready
         self._zip: Any = None
@@ -122,7 +122,7 @@ class ArchiveFinder:
         if self._zip is None:  # Late, since it reads the archive's directory once more.
             import zipimport  # noqa: PLC0415
 
-            self._zip = zipimport.zipimporter(self.here)
+            self._zip = zipimport.zipimporter(self.archive)
         return self._zip
 
 
