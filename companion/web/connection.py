@@ -79,6 +79,10 @@ class Connection:
         """End the connection whatever it is doing. Never waits."""
         self._wire.cut()
 
+    def close(self) -> None:
+        """Give up a connection that is not being served."""
+        self._wire.close()
+
     def _await_request(self) -> bool:
         with self._lock:
             if self._stopped:

@@ -11,15 +11,15 @@ import selectors
 import socket
 import threading
 import time
-from typing import Dict, List, Optional
+from typing import List, Optional, Set
 
 from companion.core import config, logs
-from companion.core.clock import Deadline
 from companion.web import peer
 from companion.web.connection import Connection, Shared
 from companion.web.guard import Guard
 from companion.web.limits import Limits
 from companion.web.services import Services
+from companion.web.workers import Workers
 
 _log = logging.getLogger(__name__)
 
@@ -51,8 +51,10 @@ class CompanionServer:
         )
         self._places = threading.BoundedSemaphore(_affordable(limits.connections))
         self._listeners: List[socket.socket] = []
-        self._lock = threading.Lock()  # Guards the connections.
-        self._connections: Dict[Connection, threading.Thread] = {}
+        self._workers = Workers()
+        # Guards the connections; told whenever one of them ends.
+        self._changed = threading.Condition()
+        self._connections: Set[Connection] = set()
         # Wakes the accept loop; written to by stop(), which may run in a signal handler.
         self._wake_reader, self._wake_writer = socket.socketpair()
         # Set once, before ``stopping`` is looked at: whoever stops knows who ends the server.
@@ -108,7 +110,7 @@ class CompanionServer:
 
     def connections(self) -> List[Connection]:
         """The connections that are open now."""
-        with self._lock:
+        with self._changed:
             return list(self._connections)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -128,41 +130,44 @@ class CompanionServer:
     def _start(self, sock: socket.socket) -> None:
         try:
             connection = Connection(sock, self._shared)
-            thread = threading.Thread(target=self._run, args=(connection,), daemon=True)
-            with self._lock:  # Registered before it starts, so that _end() never misses one.
-                self._connections[connection] = thread
-            thread.start()
-        except (OSError, RuntimeError) as exc:  # The client left already, or no thread is to be had.
-            _log.debug("connection not served: %s", exc)
-            self._forget_socket(sock)
+        except OSError:  # The client has left already.
+            sock.close()
+            self._places.release()
+            return
+        with self._changed:  # Registered before it is served, so that _end() never misses one.
+            self._connections.add(connection)
+        try:
+            self._workers.run(lambda: self._serve(connection))
+        except RuntimeError as exc:
+            _log.warning("cannot serve a connection: %s", exc)
+            connection.close()
+            self._forget(connection)
 
-    def _forget_socket(self, sock: socket.socket) -> None:
-        sock.close()
-        with self._lock:
-            for connection, thread in list(self._connections.items()):
-                if thread.ident is None:
-                    del self._connections[connection]
-        self._places.release()
-
-    def _run(self, connection: Connection) -> None:
+    def _serve(self, connection: Connection) -> None:
         try:
             connection.serve()
         finally:
-            with self._lock:
-                self._connections.pop(connection, None)
-            self._places.release()
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        with self._changed:
+            self._connections.discard(connection)
+            self._changed.notify_all()
+        self._places.release()
 
     def _take_place(self) -> bool:
         """Wait for a free place, pushing out whoever does nothing. False when we are stopping."""
-        while not self._places.acquire(timeout=_PAUSE_S):
+        while not self._places.acquire(blocking=False):
             if self._shared.stopping.is_set():
                 return False
             self._make_room()
+            if self._places.acquire(timeout=_PAUSE_S):
+                break
         return True
 
     def _make_room(self) -> None:
         """Close the connection that has been idle for the longest, if there is one."""
-        with self._lock:
+        with self._changed:
             idle = [(since, each) for each in self._connections if (since := each.idle_since()) is not None]
         if idle:
             min(idle, key=lambda pair: pair[0])[1].stop()
@@ -172,22 +177,18 @@ class CompanionServer:
             sock.close()
         self._shared.stopping.set()
         self._shared.services.hub.close()
-        for connection, _ in self._open():
+        for connection in self.connections():
             connection.stop()
-        self._join(self._limits.stop_s)
-        for connection, _ in self._open():
+        self._wait_for_the_end(self._limits.stop_s)
+        for connection in self.connections():
             connection.cut()
-        self._join(_CUT_WAIT_S)
+        self._wait_for_the_end(_CUT_WAIT_S)
+        self._workers.close()
         self._ended.set()
 
-    def _open(self) -> "List[tuple[Connection, threading.Thread]]":
-        with self._lock:
-            return list(self._connections.items())
-
-    def _join(self, timeout_s: float) -> None:
-        deadline = Deadline(timeout_s)
-        for _, thread in self._open():
-            thread.join(deadline.left_s())
+    def _wait_for_the_end(self, timeout_s: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._connections, timeout_s)
 
 
 def _listen(family: int, address: str, port: int) -> socket.socket:
