@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -120,7 +121,7 @@ def test_a_card_written_without_uuid_is_linked_after_repair(world: World, tmp_pa
     bare, release = Card(world.board / "bare.md", ""), tmp_path / "release"
     marker = world.script("bare", write_step(bare), say("Written.", wait_for=str(release)))
     process = world.headless_in_background(f"{marker} Make a card")
-    world.wait_for_event("PostToolUse")
+    wait_until(lambda: world.without_uuid() == [str(bare.path)], "a remembered link")
     assert world.associations() == []
     assert bare.path.name in world.mdello("status", code=None).stdout
     assert bare.path.name in world.mdello("doctor", code=None).stdout
@@ -162,6 +163,19 @@ def test_a_uuid_that_the_agent_adds_links_the_card(world: World) -> None:
     assert world.headless(f"{marker} Make a card").json()["result"] == "Mended."
     wait_until(lambda: world.linked() == {card_uuid: "closed"}, "a link to the mended card")
     assert [line["status"] for line in log_lines(world, card_uuid)] == ONE_RUN
+
+
+def test_a_fork_takes_the_cards_along(world: World) -> None:
+    """A forked session is a new one; what was worked on before is in its copied transcript."""
+    named, written = world.card("named.md"), new_card(world, "written.md")
+    marker = world.script("write", write_step(written), say("Written."))
+    session, fork = str(uuid.uuid4()), str(uuid.uuid4())
+    world.headless(f"{marker} Work on {named.path}", "--session-id", session)
+    with world.stream() as stream:
+        world.headless("And again", "--resume", session, "--fork-session", "--session-id", fork)
+        stream.wait_for(named.uuid, RESUMED_RUN, fork)
+        stream.wait_for(written.uuid, RESUMED_RUN, fork)
+        assert stream.statuses(named.uuid, session) == []
 
 
 def test_a_failed_edit_links_nothing(world: World) -> None:
@@ -230,6 +244,16 @@ def test_claude_config_dir_is_honoured(make_world: MakeWorld) -> None:
     assert list(world.linked()) == [named.uuid]
 
 
+WITHOUT_CURL = """
+import runpy, shutil, sys
+which = shutil.which
+shutil.which = lambda name, *a, **k: None if name.endswith("curl") else which(name, *a, **k)
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a program as if this machine had no curl; it may be found outside of PATH, too."""
+
+
 def path_without_curl(folder: Path) -> str:
     """A PATH with every program of the real one except curl."""
     folder.mkdir()
@@ -245,9 +269,10 @@ def test_without_curl_our_own_file_posts(make_world: MakeWorld, tmp_path: Path) 
     """No curl on PATH: session start and end travel through the built file, and quietly when it is down."""
     world = make_world()
     world.extra_environ["PATH"] = path_without_curl(tmp_path / "bin")
-    world.mdello("install", "claude")
+    installed = world.run(sys.executable, "-c", WITHOUT_CURL, str(world.pyz), "install", "claude")
+    assert installed.code == 0, installed
     hooks = (world.home / ".claude/skills/mdello-companion/hooks/hooks.json").read_text("utf-8")
-    assert "curl" not in hooks
+    assert hooks.count("hook-post claude") == 2
     world.start_companion()
     named = world.card("named.md")
     session = str(uuid.uuid4())

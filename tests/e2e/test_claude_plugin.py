@@ -43,19 +43,19 @@ def test_the_plugin_validates_and_loads(make_world: MakeWorld, transport: str) -
     assert "✔ loaded" in claude(world, "plugin", "list").partition(PLUGIN)[2]
 
 
-def test_a_disabled_plugin_is_told(world: World) -> None:
-    """After ``claude plugin disable`` nothing fires, and install and doctor both say so."""
+def test_a_plugin_switched_off_is_told(world: World) -> None:
+    """After ``claude plugin disable`` no event comes, and install and doctor both say so."""
     named = world.card("named.md")
     claude(world, "plugin", "disable", PLUGIN)
     world.headless(f"Work on {named.path}")
     assert world.associations() == []
     installed = world.mdello("install", "claude")
-    assert "disabled" in installed.stdout + installed.stderr
-    assert "disabled" in world.mdello("doctor", code=None).stdout
+    assert "claude plugin enable" in installed.stdout + installed.stderr
+    assert "claude plugin enable" in world.mdello("doctor", code=None).stdout
 
     claude(world, "plugin", "enable", PLUGIN)
     installed = world.mdello("install", "claude")
-    assert "disabled" not in installed.stdout + installed.stderr
+    assert "claude plugin enable" not in installed.stdout + installed.stderr
     world.headless(f"Work on {named.path}")
     assert world.linked() == {named.uuid: "closed"}
 

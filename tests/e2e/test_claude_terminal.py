@@ -1,5 +1,6 @@
 """The real CLI in its terminal UI, in a tmux of its own: dialogs, background work, quiet screens."""
 
+import re
 import uuid
 from pathlib import Path
 from typing import List
@@ -25,6 +26,7 @@ ASK: Json = use(
     ],
 )
 CHOICES = "Enter to select"
+RUNNING = re.compile(r"\(running \w+ hooks?\b[^)]*")
 CONFIRM = "Do you want to proceed?"
 
 
@@ -83,6 +85,44 @@ def test_a_permission_asked_and_granted(world: World) -> None:
         stream.wait_for(written.uuid, ["running", "ready_for_review"])
 
 
+def test_a_refused_permission_waits_until_the_next_prompt(world: World) -> None:
+    """The CLI says nothing after a refusal; the next prompt puts things right."""
+    named, refused = world.card("named.md"), Card(world.board / "refused.md", str(uuid.uuid4()))
+    write = use("Write", file_path=str(refused.path), content=card_text(refused.uuid, "refused"))
+    marker = world.script("permit", write, say("Written."))
+    dialog = "Do you want to create refused.md?"
+    with world.stream() as stream, world.terminal(mode="default") as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{marker} Work on {named.path}")
+        screen.answer(dialog, "Escape")
+        screen.wait_for_prompt()
+        screen.submit(f"{world.script('other', say('Other way.'))} Then do it differently")
+        screen.wait_for("Other way.")
+        stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
+        assert stream.statuses(refused.uuid) == []
+
+
+def test_a_prompt_queued_during_a_turn(world: World, tmp_path: Path) -> None:
+    """Its card is linked at once, and its turn runs although it has no prompt event of its own."""
+    first, second, release = world.card("first.md"), world.card("second.md"), tmp_path / "release"
+    written = Card(world.board / "written.md", str(uuid.uuid4()))
+    write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
+    one = world.script("one", say("First end.", wait_for=str(release)))
+    two = world.script("two", write, say("Second end."))
+    with world.stream() as stream, world.terminal() as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{one} Work on {first.path}")
+        stream.wait_for(first.uuid, ["running"])
+        screen.submit(f"{two} Then on {second.path}")
+        stream.wait_for(second.uuid, ["running"])
+        release.touch()
+        screen.wait_for("Second end.")
+        both_turns = ["running", "ready_for_review", "running", "ready_for_review"]
+        stream.wait_for(first.uuid, both_turns)
+        stream.wait_for(second.uuid, both_turns)
+        stream.wait_for(written.uuid, ["running", "ready_for_review"])
+
+
 def start_background_agent(world: World, screen: Screen, card: Card, release: Path) -> None:
     """A turn that ends while the subagent it started still waits for its model."""
     world.script("inner", use("Bash", {"wait_for": str(release)}, command="ls /"), say("Inner end."))
@@ -130,8 +170,8 @@ def screens_without_companion(world: World) -> str:
 
 
 def lines_about_hooks(text: str) -> List[str]:
-    """Screen lines that speak of hooks."""
-    return [line for line in text.splitlines() if "hook" in line.lower()]
+    """Screen lines that speak of hooks, but for the spinner's "(running Stop hook · 0s)"."""
+    return [line for line in text.splitlines() if re.search("hook", RUNNING.sub("", line), re.IGNORECASE)]
 
 
 def test_command_transport_is_quiet_while_the_companion_is_down(make_world: MakeWorld) -> None:

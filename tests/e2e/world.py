@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from tests.e2e import agent_cli
 from tests.e2e.screen import Screen
@@ -171,10 +171,14 @@ class World:
 
     def mdello(self, *arguments: str, code: Optional[int] = 0) -> Run:
         """Run one command of the built file; its exit code is checked unless ``code`` is None."""
-        done = self._run([sys.executable, str(self.pyz), *arguments], self.root)
+        done = self.run(sys.executable, str(self.pyz), *arguments)
         if code is not None:
             assert done.code == code, (arguments, done)
         return done
+
+    def run(self, *command: str) -> Run:
+        """Run any program in the clean environment."""
+        return self._run(list(command), self.root)
 
     def make_board(self, folder: Optional[Path] = None) -> None:
         """``board init``, and note its uuid."""
@@ -234,22 +238,24 @@ class World:
         """Card uuid to status, as the companion holds them."""
         return {str(one["cardUuid"]): str(one["status"]) for one in self.associations()}
 
-    def wait_for_event(self, name: str, count: int = 0) -> None:
-        """Wait until the newest hook event that arrived is ``name`` (and ``count`` have arrived)."""
+    def wait_for_event(self, name: str) -> None:
+        """Wait until the newest hook event that arrived is ``name``; of use for a last one only."""
 
         def arrived() -> bool:
-            harness = self.harness_facts()
-            return harness.get("lastEvent") == name and int(str(harness.get("events", 0))) >= count
+            harness = self.health()["harnesses"].get("claude", {})
+            return bool(harness.get("lastEvent") == name)
 
         wait_until(arrived, f"hook event {name}")
 
-    def harness_facts(self) -> Mapping[str, object]:
-        """What ``/health`` says of the agent's hooks."""
+    def without_uuid(self) -> List[str]:
+        """Cards without a uuid that a session worked on, as ``/health`` names them."""
+        return [str(one["path"]) for one in self.health()["withoutUuid"]]
+
+    def health(self) -> Dict[str, Any]:
+        """The answer of ``/health``."""
         health = self.get("/health")
         assert isinstance(health, dict)
-        facts = health.get("harnesses", {}).get("claude", {})
-        assert isinstance(facts, dict)
-        return facts
+        return health
 
     def _answers(self) -> bool:
         assert self._companion is not None
