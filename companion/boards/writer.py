@@ -115,7 +115,7 @@ def board_notes(found: Optional[BoardFile], folder: str) -> Tuple[str, ...]:
     notes = []
     if found is not None and not found.companion:
         notes.append(f"{FILE_NAME} does not say companion: true, so its web page will not connect")
-    if found is not None and os.path.realpath(found.path) != os.path.realpath(folder):
+    if found is not None and (not found.path or os.path.realpath(found.path) != os.path.realpath(folder)):
         notes.append(
             f"{FILE_NAME} should say path: {yaml_text(folder)}, so that its web page finds the cards"
         )
