@@ -608,11 +608,10 @@ def test_a_denied_call_is_over(talk: Any) -> None:
     """No later request is taken for it."""
     talk.prompt()
     talk.pre("t1")
-    talk.pre("t2")
     talk.permission()
-    talk.denied("t2")
+    talk.denied("t1")
     assert talk.permission() == WAITING
-    assert talk.post("t1") == RUNNING
+    assert talk.post("t2") == RUNNING
 
 
 def test_a_stop_ends_the_main_threads_calls_but_not_a_subagents(talk: Any) -> None:
