@@ -1,0 +1,32 @@
+"""The records and errors of the contract between the companion and its agents."""
+
+from pathlib import Path
+
+from adapters.contract import AdapterError, ReadReport, Status
+
+
+def test_an_error_names_its_file() -> None:
+    """What a person reads has the file in front of the reason; both can be had apart."""
+    error = AdapterError("not a table", Path("/t/s.jsonl"))
+    assert str(error) == "/t/s.jsonl: not a table"
+    assert (error.reason, error.path) == ("not a table", Path("/t/s.jsonl"))
+
+
+def test_an_error_without_a_file_is_its_reason() -> None:
+    """Not every failure has a file."""
+    error = AdapterError("too old")
+    assert (str(error), error.path) == ("too old", None)
+
+
+def test_statuses_are_the_contracts_words() -> None:
+    """Five, spelled as they travel."""
+    words = ["idle", "running", "waiting_for_input", "ready_for_review", "closed"]
+    assert [status.value for status in Status] == words
+    assert all(Status(word) == word for word in words)
+
+
+def test_reports_do_not_share_their_lists() -> None:
+    """Each report counts for itself."""
+    ReadReport().skipped.append(("a", "b"))
+    ReadReport().unknown["x"] = 1
+    assert (ReadReport().skipped, ReadReport().unknown) == ([], {})
