@@ -6,6 +6,7 @@ are HTML, and its header parser accepts things (two Hosts, folded lines) that a 
 pages must not have to think about.
 """
 
+import functools
 import re
 import time
 from dataclasses import dataclass
@@ -15,9 +16,9 @@ from companion.web.limits import HEADERS, REQUEST_LINE_BYTES
 
 Headers = Sequence[Tuple[str, str]]
 
-_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/([0-9])\.([0-9])")
-_HEADER_LINE = re.compile(rb"(" + _TOKEN + rb"):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+_TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_REQUEST_LINE = re.compile(rf"({_TOKEN}) ([^\x00-\x20\x7f]+) HTTP/([0-9])\.([0-9])")
+_HEADER_LINE = re.compile(rf"({_TOKEN}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
 _MAY_BEGIN = frozenset(b"!#$%&'*+.^_`|~0123456789-\r\nABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 # Two of these would leave it open which one counts, and each decides over admission or framing.
@@ -80,7 +81,8 @@ def may_begin(first: int) -> bool:
 
 def parse_head(data: bytes) -> Head:
     """The head in ``data``, which ends before the empty line. BadHead when it cannot be served."""
-    lines = [line[:-1] if line.endswith(b"\r") else line for line in data.split(b"\n")]
+    # latin-1 gives each byte its own character, so nothing is lost by looking at text.
+    lines = [line[:-1] if line.endswith("\r") else line for line in data.decode("latin-1").split("\n")]
     method, target, minor = _request_line(lines[0])
     headers = _headers(lines[1:])
     if minor >= 1 and "host" not in headers:
@@ -101,7 +103,7 @@ def render(status: int, headers: Headers, body: bytes, *, close: bool, with_body
 
     ``with_body`` is False for the answer to HEAD, which only tells the length.
     """
-    lines = [*headers, ("Date", _http_date(time.time()))]
+    lines = [*headers, ("Date", _http_date(int(time.time())))]
     if status != 204:
         lines.append(("Content-Length", str(len(body))))
     lines.append(("Connection", "close" if close else "keep-alive"))
@@ -114,19 +116,19 @@ def render_head(status: int, headers: Headers) -> bytes:
     return f"HTTP/1.1 {status} {_REASONS[status]}\r\n{text}\r\n".encode("latin-1", errors="replace")
 
 
-def _request_line(line: bytes) -> Tuple[str, str, int]:
+def _request_line(line: str) -> Tuple[str, str, int]:
     if len(line) > REQUEST_LINE_BYTES:
         raise BadHead(414, "Request line too long")
     found = _REQUEST_LINE.fullmatch(line)
     if found is None:
         raise BadHead(400, "Bad request line")
     method, target, major, minor = found.groups()
-    if major != b"1":
+    if major != "1":
         raise BadHead(505, "HTTP version not supported")
-    return method.decode("ascii"), target.decode("utf-8", errors="replace"), int(minor)
+    return method, target.encode("latin-1").decode("utf-8", errors="replace"), int(minor)
 
 
-def _headers(lines: Sequence[bytes]) -> Dict[str, str]:
+def _headers(lines: Sequence[str]) -> Dict[str, str]:
     if len(lines) > HEADERS:
         raise BadHead(431, "Too many headers")
     headers: Dict[str, str] = {}
@@ -134,8 +136,8 @@ def _headers(lines: Sequence[bytes]) -> Dict[str, str]:
         found = _HEADER_LINE.fullmatch(line)
         if found is None:
             raise BadHead(400, "Bad header line")
-        name = found.group(1).decode("ascii").lower()
-        value = found.group(2).decode("latin-1").rstrip(" \t")
+        name = found.group(1).lower()
+        value = found.group(2).rstrip(" \t")
         if name not in headers:
             headers[name] = value
         elif name in _ONLY_ONCE:
@@ -169,7 +171,8 @@ def _expects_continue(headers: Mapping[str, str]) -> bool:
     return bool(expectation)
 
 
-def _http_date(unix_s: float) -> str:
+@functools.lru_cache(maxsize=1)
+def _http_date(unix_s: int) -> str:
     """RFC 9110, 5.6.7. Not ``strftime``, whose names depend on the locale."""
     moment = time.gmtime(unix_s)
     return (

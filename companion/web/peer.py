@@ -94,8 +94,8 @@ def _gone(connection: socket.socket) -> Optional[str]:
 
 def _owner_of_peer(connection: socket.socket) -> Optional[_Owner]:
     """Owner of the socket at the other end; None when there is no such socket here."""
-    family = connection.family
-    reply = _ask(family, connection.getpeername()[:2], connection.getsockname()[:2])
+    peer, ours = connection.getpeername()[:2], connection.getsockname()[:2]
+    reply = _ask(socket.AF_INET6 if ":" in ours[0] else socket.AF_INET, peer, ours)
     length, kind = struct.unpack_from("=IH", reply)
     if kind == _NLMSG_ERROR:
         return None

@@ -1,5 +1,6 @@
 """A request target taken apart as a browser would: path, first query values. No I/O."""
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Dict, Mapping, Optional
@@ -21,6 +22,8 @@ class Target:
     """Host and port of the absolute form (``GET http://host/path``), which overrides ``Host``."""
 
 
+# Agents ask for the same few paths over and over. At most 32 KiB each, so 2 MiB in all.
+@functools.lru_cache(maxsize=64)
 def parse_target(text: str) -> Optional[Target]:
     """The target of a request line, or None when it is neither a path, a URL nor ``*``."""
     authority = None

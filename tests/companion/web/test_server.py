@@ -222,7 +222,7 @@ def test_running_out_of_threads_is_survived(world: World, monkeypatch: pytest.Mo
     monkeypatch.setattr(threading.Thread, "start", no_more)
     with world.talk() as talk:
         assert talk.ended()
-    assert world.server.connections() == []
+    eventually(lambda: not world.server.connections())
     with world.talk() as talk:
         assert talk.ask("GET", "/settings").status == 200
 
