@@ -123,8 +123,11 @@ def _list(boards: "Boards", as_json: bool) -> int:
             print("No board is registered. Make one with: mdello.pyz board init DIR", file=sys.stderr)
     if boards.config.problem is not None:
         _say([boards.config.problem])
-    if boards.registry.invalid_entries:
-        _say([f"{boards.registry.invalid_entries} entries in {boards.config.path} are no boards"])
+    invalid = boards.registry.invalid_entries
+    if invalid:
+        what = "1 entry" if invalid == 1 else f"{invalid} entries"
+        verbs = "is no board and is" if invalid == 1 else "are no boards and are"
+        _say([f"{what} in {boards.config.path} {verbs} skipped"])
     return 0
 
 
