@@ -53,6 +53,7 @@ class Companion:
     def __init__(self, settings: Settings) -> None:
         from adapters import ADAPTERS
         from companion.core.hub import Hub
+        from companion.history.scanner import needles_for
         from companion.sessions.intake import HookIntake
         from companion.sessions.ledger import Ledger
         from companion.web.server import CompanionServer
@@ -68,7 +69,11 @@ class Companion:
         self.ledger = Ledger(
             settings.data_path, settings.pending_path, self._boards.finder, self._boards.registry, hub
         )
-        self.intake = HookIntake(self.ledger, settings.hook_state_path)
+        self.intake = HookIntake(
+            self.ledger,
+            settings.hook_state_path,
+            needles=lambda: needles_for(board.path for board in self._boards.registry.boards()),
+        )
         self.server = CompanionServer(
             Services(
                 settings=settings,
