@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import List, Tuple
 
@@ -109,6 +110,38 @@ def test_a_card_on_its_way_between_boards_is_not_dropped(ledger: Ledger, boards:
     boards.during_scan = arrive
     ledger.reconcile()
     assert short(ledger.associations())[0] == ("/b2/a.md", "s1", "running")
+
+
+def test_only_what_both_looks_miss_is_dropped(
+    ledger: Ledger, boards: FakeBoards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One card comes back between them, another one leaves."""
+    del boards.cards["/b1/a.md"]
+
+    def swap(seconds: float) -> None:
+        boards.cards = {"/b1/a.md": "ca"}
+
+    monkeypatch.setattr(time, "sleep", swap)
+    ledger.reconcile()
+    assert boards.scans == 2
+    assert [each["cardUuid"] for each in ledger.associations()] == ["ca", "cc"]
+
+
+def test_with_an_unreadable_log_memory_follows_the_cards(
+    ledger: Ledger, boards: FakeBoards, tmp_path: Path
+) -> None:
+    """Nothing is lost, in memory or on disk."""
+    kept = log_of(tmp_path).read_bytes()
+    log_of(tmp_path).unlink()
+    log_of(tmp_path).mkdir()
+    boards.cards["/b2/a.md"] = boards.cards.pop("/b1/a.md")
+    ledger.reconcile()
+    assert short(ledger.associations()) == [("/b2/a.md", "s1", "running"), ("/b2/c.md", "s1", "running")]
+    log_of(tmp_path).rmdir()
+    log_of(tmp_path).write_bytes(kept)
+    ledger.reconcile()
+    assert short(ledger.associations()) == [("/b2/a.md", "s1", "running"), ("/b2/c.md", "s1", "running")]
+    assert _places(tmp_path) == [("b2", "/b2/a.md")] * 2 + [("b2", "/b2/c.md")]
 
 
 @pytest.mark.parametrize(
