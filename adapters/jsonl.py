@@ -30,6 +30,9 @@ text takes four bytes a character and exists three times while it is parsed: som
 KEPT_STRING_BYTES = 1024 * 1024
 """Longer strings within a longer line are read as empty: images, whole files."""
 
+TAIL_BYTES = 32 * 1024
+"""So much of a file's end is looked at before the rest, and of a small file a quarter."""
+
 EDGE_BYTES = 64 * 1024
 """So much of either end of a long line is looked at before its middle is."""
 
@@ -41,9 +44,8 @@ _PAIR = rb'"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^"{}\[\],\s]+)\s*'
 HEAD = rb"\s*\{\s*(?:" + _PAIR + rb",\s*)*?"
 """Pattern: an object's start and plain members, so that what follows is a member of the top."""
 
-# What follows a member at the end of the top level: plain members, then the end of the line or a
-# member that only the top level has.
-_REST = rb"\s*(?:,\s*" + _PAIR + rb")*(?:\}\s*\Z|,\s*(%s)\s*:)"
+# What follows a value at the end of the top level, from its closing quote on.
+_REST = re.compile(rb'"\s*(?:,\s*' + _PAIR + rb")*\}\s*\Z")
 
 # The first bytes of a line, in which a member at its head is looked for.
 _HEAD_BYTES = 1024
@@ -143,10 +145,10 @@ class LineFile:
             return self._stream.readinto(free) or 0
 
     def tail(self) -> bytes:
-        """The last whole lines, as many as one block holds; empty when the last one is longer."""
-        start = max(0, self.size_bytes - BLOCK_BYTES)
+        """The last whole lines, at most :data:`TAIL_BYTES`; empty when the last one is longer."""
+        start = self.size_bytes - min(TAIL_BYTES, self.size_bytes // 4)
         block = b"".join(block for _, block in self._reads(start, self.size_bytes))
-        return block if start == 0 else block[block.find(b"\n") + 1 or len(block) :]
+        return block[block.find(b"\n") + 1 or len(block) :]
 
     def edges(self, line: LongLine) -> Tuple[bytes, bytes]:
         """The first and the last :data:`EDGE_BYTES` of a long line."""
@@ -251,14 +253,11 @@ def without_padding(line: bytes) -> Tuple[int, int]:
 
 
 def is_plain(line: Bytes, start: int, at: int) -> bool:
-    """Whether a line from its opening brace at ``start`` up to ``at`` holds plain members only.
+    """Whether no other object was opened between a line's brace at ``start`` and ``at``.
 
-    No brace, bracket or backslash: so ``at`` is within the top level and, in front of a quote, at a
-    member of it.
+    A member that begins there is one of the top level: in a string its quotes would be escaped.
     """
-    first = start + 1
-    find = line.find
-    return find(b"\\", first, at) < 0 and find(b"{", first, at) < 0 and find(b"[", first, at) < 0
+    return line.find(b"{", start + 1, at) < 0 and line[at - 1] != 0x5C
 
 
 class Newest:
@@ -269,88 +268,95 @@ class Newest:
     first, next to no line is parsed.
     """
 
-    def __init__(self, key: str, before: str) -> None:
-        """``before``: a member that only the top level has, and that may follow the one looked for."""
+    def __init__(self, key: str, before: str, width: int) -> None:
+        """``before``: a member that only the top level has, and that may follow the one looked for.
+        ``width``: how long the value is as a rule, in bytes; other lengths take more time.
+        """
         self._key = key
-        self.name = b'"%s"' % key.encode("ascii")
-        """The key as it stands in a line: a line without it need not be asked about."""
-        self._value_at = len(self.name) + len(b':"')
-        self._member = re.compile(self.name + rb'\s*:\s*"([^"\\]*)(["\\])')
-        self._before = b',"%s":' % before.encode("ascii")
-        self._rest = re.compile(_REST % (b'"%s"' % before.encode("ascii")))
-        self._tails: Set[bytes] = set()  # what stood behind the member at the end of other lines
+        self._name = b'"%s"' % key.encode("ascii")
+        self._start = self._name + b':"'
+        self._member = re.compile(self._name + rb'\s*:\s*"([^"\\]*)(["\\])')
+        self._before = b'","%s":' % before.encode("ascii")
+        self._width = width
+        self._member_bytes = len(self._start) + width
+        self._tails: Set[bytes] = set()  # what stood behind the value at the end of other lines
         self._bytes = b""
         self.value: Optional[str] = None
 
-    def above(self, block: Bytes, start: int, end: int) -> Tuple[Optional[bytes], int]:
-        """What the line ``block[start:end]`` may say: (a raw value greater than ``value``, or None;
-        the end of what was not looked at, because ``before`` follows there; else ``end``).
+    def above(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
+        """The greatest raw value of the line ``block[start:end]`` that exceeds ``value``, or None.
 
         A value at the end of the top level is known to be the one; otherwise each occurrence in the
         line counts, nested ones too.
         """
-        at = block.rfind(self.name, start, end)
-        if at < 0:
-            return None, end
-        begun = at + self._value_at
-        close = block.find(b'"', begun, end)
-        # The spelling of a writer that puts no blanks in. This is done for every other line of a
-        # transcript: a regular expression for it would take half of all the time.
-        if close > 0 and block[begun - 1] == 0x22 and block[begun - 2] == 0x3A and block[at - 1] != 0x5C:
-            cut = self._cut(block, at, close + 1, end)
-            raw = bytes(block[begun:close])
-            if cut and b"\\" not in raw:
-                return (raw if raw > self._bytes else None), cut
-        return self._greatest(block, start, end, at), end
+        at = block.rfind(self._name, max(start, end - _TAIL_BYTES), end)
+        if at > 0 and block[at - 1] != 0x5C:
+            close = at + self._member_bytes
+            if block.startswith(self._start, at) and self._is_last(block, close, end):
+                raw = bytes(block[close - self._width : close])
+                if b'"' not in raw and b"\\" not in raw:
+                    return raw if raw > self._bytes else None
+        return self._greatest(block, start, end)
 
-    def _cut(self, block: Bytes, at: int, behind: int, end: int) -> int:
-        """Where a line need not be looked at further, if its member at ``at`` is the top level's.
+    def above_and_cut(self, block: Bytes, start: int, end: int) -> Tuple[Optional[bytes], int]:
+        """Like :meth:`above`, for a line that may hold ``before`` in its middle.
 
-        0 when what stands ``behind`` the member does not tell.
+        Then, instead of ``end``, comes the place where that begins, up to which all was looked at.
         """
-        if block.startswith(self._before, behind):
-            return at
-        tail = bytes(block[behind : min(end, behind + _TAIL_BYTES)])
+        # Every other line of a transcript comes by here; a regular expression would take half of
+        # all the time. So it is the spelling of a writer that puts no blanks in, else the long way.
+        at = block.rfind(self._name, max(start, end - _TAIL_BYTES), end)
+        if at < 0:
+            close = block.find(self._before, start, end)
+            at = close - self._member_bytes
+            if at > start and block.startswith(self._start, at) and block[at - 1] != 0x5C:
+                raw = bytes(block[close - self._width : close])
+                if b'"' not in raw and b"\\" not in raw:
+                    return (raw if raw > self._bytes else None), at
+        return self.above(block, start, end), end
+
+    def _is_last(self, block: Bytes, close: int, end: int) -> bool:
+        """Whether only plain members follow the value whose closing quote stands at ``close``."""
+        tail = bytes(block[close : min(end, close + _TAIL_BYTES)])
         if tail in self._tails:
-            return end
-        rest = self._rest.match(block, behind, end)
-        if rest and rest[1]:
-            return at
-        if rest and len(tail) < _TAIL_BYTES and len(self._tails) < _MAX_TAILS:
+            return True
+        if len(tail) == _TAIL_BYTES or not _REST.match(tail):
+            return False
+        if len(self._tails) < _MAX_TAILS:  # most lines of a file end in the same way
             self._tails.add(tail)
-        return end if rest else 0
+        return True
 
     def above_at_head(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
         """Like :meth:`above`, for a line that is likely to name it among its first members."""
-        at = block.find(self.name, start, min(end, start + _HEAD_BYTES))
+        at = block.find(self._name, start, min(end, start + _HEAD_BYTES))
         found = self._member.match(block, at, end) if at > 0 and is_plain(block, start, at) else None
         if found is None or found[2] != b'"':
-            return self.above(block, start, end)[0]
+            return self.above(block, start, end)
         return found[1] if found[1] > self._bytes else None
 
-    def _greatest(self, block: Bytes, start: int, end: int, at: int) -> Optional[bytes]:
-        """The greatest raw value from ``at`` back to ``start`` that exceeds ``value``."""
+    def _greatest(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
+        """The greatest of all raw values in a line that exceed ``value``."""
         greatest = None
+        at = block.rfind(self._name, start, end)
         while at >= 0:
             found = self._member.match(block, at, end)
             if found:
                 raw = found[1] if found[2] == b'"' else _UNTOLD
                 if raw > self._bytes and (greatest is None or raw > greatest):
                     greatest = raw
-            at = block.rfind(self.name, start, at)
+            at = block.rfind(self._name, start, at)
         return greatest
 
     def at_edge(self, first: bytes, last: bytes) -> Optional[bytes]:
         """The value of a long line, told by its first and last bytes; None when they do not tell."""
-        for part, at in ((first, first.find(self.name)), (last, last.rfind(self.name))):
-            found = self._member.match(part, at) if at > 0 and part[at - 1] != 0x5C else None
-            if found is None or found[2] != b'"':
-                continue
-            if part is first and is_plain(first, 0, at):
-                return found[1]
-            if part is last and self._cut(last, at, found.end(), len(last)):
-                return found[1]
-        return None
+        at = first.find(self._name)
+        found = self._member.match(first, at) if at > 0 and is_plain(first, 0, at) else None
+        if found is None:
+            at = last.rfind(self._name)
+            found = self._member.match(last, at) if at > 0 and last[at - 1] != 0x5C else None
+            if found and not self._is_last(last, found.end() - 1, len(last)):
+                return None
+        return found[1] if found and found[2] == b'"' else None
 
     def beats(self, raw: bytes) -> bool:
         """Whether a value, as bytes, would be the greatest."""
@@ -385,9 +391,9 @@ class Needles:
         self._reach = max((len(needle) for needle in needles), default=0)
 
     @property
-    def searches(self) -> int:
-        """How often a line without a hit is passed over."""
-        return len(self._groups)
+    def cores(self) -> Tuple[bytes, ...]:
+        """What is searched for: a line without any of these holds no needle."""
+        return tuple(core for core, _ in self._groups)
 
     @property
     def all(self) -> Tuple[bytes, ...]:

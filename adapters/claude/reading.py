@@ -13,7 +13,7 @@ from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 
 from adapters.claude.entries import EntryCards
 from adapters.contract import ReadReport
-from adapters.jsonl import HEAD, Bytes, LineFile, LongLine, Needles, Newest, is_plain, parse, without_padding
+from adapters.jsonl import HEAD, Bytes, LineFile, LongLine, Needles, Newest, parse, without_padding
 
 # Repeats user texts and tool results of other entries: never read, not even for its time.
 _BLOB = "api-request-blob"
@@ -39,10 +39,6 @@ _ATTACHMENT = b'"attachment":'
 _OTHER = re.compile(HEAD + rb'(?:"type"\s*:\s*"(?!(?:user|assistant)")([^"\\]*)"|"attachment"\s*:)')
 _HEAD_BYTES = 4096
 
-# A line up to this length is searched for a timestamp from its end; of a longer one it is worth a
-# try whether it stands near the start.
-_SHORT_BYTES = 2048
-
 _RESULT_OF = re.compile(rb'"tool_use_id"\s*:\s*"([^"\\]*)(["\\])')
 
 # With more names than this to search for, `.md` is searched for first.
@@ -58,13 +54,14 @@ class Reading:
         self.session_id = ""
         self.is_sidechain: Optional[bool] = None
         """Whether the first user's or assistant's entry is a sub-agent's; None before that one."""
-        self.newest = Newest("timestamp", before="toolUseResult")
+        self.newest = Newest("timestamp", before="toolUseResult", width=len("2026-01-31T09:05:00.250Z"))
         self.cards = EntryCards(cwd)
         self._needles = needles
-        self._md_first = needles.searches > _FEW_SEARCHES
+        self._md = (b".md",) if needles.all else (b".md", b".MD", b".Md", b".mD")
         # A relative path in an entry without a folder of its own is joined to this one, so that no
         # line needs to hold a needle.
         self._joins_cwd = cwd is not None
+        self._anchors = _anchors(needles, self._md, self._joins_cwd)
         self._report = report
         self._log = False  # whether a sub-agent's log is read
         self._knows_session = False  # all that the first lines tell
@@ -99,28 +96,46 @@ class Reading:
             self._report.skipped.append((str(file.path), f"{too_long} lines are too long to be read"))
 
     def _block(self, block: Bytes, start: int, stop: int) -> None:
-        """All lines of a block. What most lines are is decided here, without a call."""
+        """All lines of a block. Longer than it should be: of most lines everything is decided here,
+        for a call costs as much as a search through a kilobyte.
+        """
         self._lines = 0
         self._damaged.clear()
         above = []
-        newest, name = self.newest, self.newest.name
-        find, rfind, startswith = block.find, block.rfind, block.startswith
+        newest, anchors = self.newest, self._anchors
+        find, startswith = block.find, block.startswith
         while start < stop:
             end = find(b"\n", start, stop)
-            end = stop if end < 0 else end
-            raw = None
-            if startswith(_TYPE_FIRST, start) and startswith(_OTHER_STARTS, start) and self._knows_session:
-                if block[end - 1] != _END_BRACE:
-                    raw = self._line(block, start, end)
+            if end < 0:
+                end = stop
+            raw, seen = None, end
+            brace = find(b"{", start + 1, end)
+            if end == start:
+                pass
+            elif not self._knows_session or block[start] != _BRACE or block[end - 1] != _END_BRACE:
+                raw = self._line(block, start, end)
+            elif startswith(_MESSAGE, brace - len(_MESSAGE)) and not startswith(_TYPE_FIRST, start):
+                self._lines += 1
+                if not self._log:
+                    raw, seen = newest.above_and_cut(block, start, end)
+                # The message stands in front of `toolUseResult`, which is not searched then.
+                seen = seen if seen > brace else end
+                for anchor in anchors:
+                    if find(anchor, start, seen) >= 0:
+                        self._entry(block, start, end, seen)
+                        break
                 else:
-                    self._lines += 1
-                    if startswith(_BLOB_START, start) or self._log:
-                        pass
-                    elif end - start > _SHORT_BYTES:
-                        raw = newest.above_at_head(block, start, end)
-                    elif rfind(name, start, end) >= 0:
-                        raw, _ = newest.above(block, start, end)
-            elif end > start:
+                    if self.cards.calls and self._is_result(block, start, seen):
+                        self._take(block, start, end, counted=False)
+            elif startswith(_ATTACHMENT, brace - len(_ATTACHMENT)):
+                self._lines += 1
+                if not self._log:
+                    raw = newest.above(block, start, end)
+            elif startswith(_OTHER_STARTS, start):
+                self._lines += 1
+                if not (self._log or startswith(_BLOB_START, start)):
+                    raw = newest.above_at_head(block, start, end)
+            else:
                 raw = self._line(block, start, end)
             if raw is not None:
                 above.append((raw, start, end))
@@ -129,29 +144,22 @@ class Reading:
         self._report.records += self._lines - len(self._damaged)
         self._report.damaged += len(self._damaged)
 
+    def _entry(self, block: Bytes, start: int, end: int, seen: int) -> None:
+        """Take an entry whose message ends before ``seen``, if it may matter."""
+        if self._may_matter(block, start, seen):
+            self._take(block, start, end, counted=False)
+
     def _line(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
-        """Take from one line what it has. Its time as bytes when that may be the greatest."""
+        """Take from a line of any spelling what it has. Its time when that may be the greatest."""
         self._lines += 1
         if block[start] != _BRACE or block[end - 1] != _END_BRACE:
             start, end = self._trimmed(block, start, end)
             if start == end:
                 return None
-        other, kind, stop = False, "", end
-        brace = block.find(b"{", start + 1, end)
-        plain = brace > 0 and is_plain(block, start, brace)
-        has_message = plain and block.startswith(_MESSAGE, brace - len(_MESSAGE))
-        if not has_message:
-            other = plain and block.startswith(_ATTACHMENT, brace - len(_ATTACHMENT))
-            if not other:
-                other, kind = self._kind(block, start, end)
-        raw = None
-        if not self._log:
-            raw, seen = self.newest.above(block, start, end)
-            # The message stands in front of `toolUseResult`, which need not be searched then.
-            stop = seen if has_message else end
-        if not self._knows_session or (not other and self._may_matter(block, start, stop, has_message)):
+        other, kind = self._kind(block, start, end)
+        if not self._knows_session or not (other or not self._may_matter(block, start, end)):
             self._take(block, start, end, counted=kind != "")
-        return raw if kind != _BLOB else None
+        return None if self._log or kind == _BLOB else self.newest.above_at_head(block, start, end)
 
     def _kind(self, block: Bytes, start: int, end: int) -> Tuple[bool, str]:
         """(whether the entry is neither a user's nor an assistant's, its type if it is told)."""
@@ -174,21 +182,20 @@ class Reading:
         self._parse(block, start, end)  # counts it when it is not JSON at all
         return end, end
 
-    def _may_matter(self, block: Bytes, start: int, end: int, has_message: bool) -> bool:
+    def _may_matter(self, block: Bytes, start: int, end: int) -> bool:
         """False only for a line that certainly adds no card."""
+        find = block.find
         if self.cards.calls and self._is_result(block, start, end):
             return True
-        if not has_message and block.find(b'"message"', start, end) < 0:
-            return False
-        if self._md_first and block.find(b".md", start, end) < 0:
-            return False
         if not self._needles.within(block, start, end) and not (
-            self._joins_cwd and block.find(b'"tool_use"', start, end) >= 0
+            self._joins_cwd and find(b'"tool_use"', start, end) >= 0
         ):
             return False
-        if not _holds_md(block, start, end, any_case=not self._needles.all):
+        if all(find(spelling, start, end) < 0 for spelling in self._md):
             return False
-        return block.find(b'"user"', start, end) >= 0 or block.find(b'"tool_use"', start, end) >= 0
+        if find(b'"message"', start, end) < 0:
+            return False
+        return find(b'"user"', start, end) >= 0 or find(b'"tool_use"', start, end) >= 0
 
     def _is_result(self, block: Bytes, start: int, end: int) -> bool:
         """Whether a line answers one of the edits whose success is not known."""
@@ -222,7 +229,7 @@ class Reading:
         """Look at the file's end first: in most files the greatest time is there."""
         above = []
         for start, end in _lines(block):
-            raw, _ = self.newest.above(block, start, end)
+            raw = self.newest.above(block, start, end)
             if raw is not None:
                 above.append((raw, start, end))
         self._confirm(block, above)
@@ -260,7 +267,7 @@ class Reading:
         if not self._log:
             raw = self.newest.at_edge(first, last)
             if raw is None:
-                wanted.append(self.newest.name)
+                wanted.append(b'"timestamp"')
             elif self.newest.beats(raw):
                 return True
         return bool(wanted) and file.holds(line, wanted)
@@ -282,6 +289,11 @@ def _lines(block: bytes) -> Iterator[Tuple[int, int]]:
         start += len(line) + 1
 
 
-def _holds_md(block: Bytes, start: int, end: int, any_case: bool) -> bool:
-    spellings = (b".md", b".MD", b".Md", b".mD") if any_case else (b".md",)
-    return any(block.find(spelling, start, end) >= 0 for spelling in spellings)
+def _anchors(needles: Needles, md: Tuple[bytes, ...], joins_cwd: bool) -> Tuple[bytes, ...]:
+    """Byte strings of which a line with an own message holds one if it may matter.
+
+    With many folders to look for it is quicker to look for the ending of their cards.
+    """
+    if not 0 < len(needles.cores) <= _FEW_SEARCHES:
+        return md
+    return (*needles.cores, b'"tool_use"') if joins_cwd else needles.cores
