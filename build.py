@@ -228,6 +228,8 @@ def build(pythons: List[Python]) -> None:
         )
         members = _members_of(packed)
         members["__main__.py"] = (ROOT / STUB).read_bytes()
+        # For the oldest Python, which is the slowest to open an archive; others pass it by.
+        members["__main__.pyc"] = _pack(pythons[0], "pyc", ROOT / STUB)
         members.update(_ready_members(stage, pythons, members))
         _write_archive(members)
     size = PYZ.stat().st_size
@@ -314,7 +316,7 @@ def _ready_members(stage: Path, pythons: List[Python], members: Dict[str, bytes]
     One member per Python: fewer members for Python to list at each start, and a third smaller
     than a file per module.
     """
-    compiled = {python: _compile_with(python, stage) for python in pythons}
+    compiled = {python: marshal.loads(_pack(python, "compile", stage)) for python in pythons}
     room = READY_LIMIT_BYTES - sum(
         len(zlib.compress(data, 9)) + 2 * len(name) + 100 for name, data in members.items()
     )
@@ -339,20 +341,18 @@ def _readiness(name: str) -> Tuple[int, str]:
     return next(ranks, len(READY_FIRST)), name
 
 
-def _compile_with(python: Python, stage: Path) -> Dict[str, bytes]:
-    """Module name to ``P`` (package) or ``M``, followed by its marshalled code, made by that Python.
+def _pack(python: Python, task: str, place: Path) -> bytes:
+    """What ``pack.py`` writes, run by that Python.
 
     A process of its own, with nothing of the user's in it and a fixed hash seed: what else lives
     in an interpreter shows in what marshal writes.
     """
-    answer = subprocess.run(
-        [python.path, "-S", "-s", "-X", "no_debug_ranges", str(ROOT / PACK), "compile", str(stage)],
+    return subprocess.run(
+        [python.path, "-S", "-s", "-X", "no_debug_ranges", str(ROOT / PACK), task, str(place)],
         check=True,
         stdout=subprocess.PIPE,
         env={"PYTHONHASHSEED": "0"},
-    )
-    compiled: Dict[str, bytes] = marshal.loads(answer.stdout)
-    return compiled
+    ).stdout
 
 
 # --- run, test, bench ----------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
     python3 pack.py strip FOLDER      take comments and docstrings out of all modules below it
     python3 pack.py compile FOLDER    write them, compiled by this very Python, to standard output
+    python3 pack.py pyc FILE          write one file as an ordinary .pyc to standard output
 
 The build calls the second with each Python that it finds. This file is not in the archive.
 """
 
 import ast
+import importlib.util
 import io
 import marshal
 import sys
@@ -35,6 +37,12 @@ def compile_all(folder: Path) -> bytes:
         code = compile(tree, f"mdello.pyz/site-packages/{relative.as_posix()}", "exec", dont_inherit=True)
         compiled[name] = (b"P" if package else b"M") + marshal.dumps(code)
     return marshal.dumps(compiled, 2)
+
+
+def as_pyc(path: Path) -> bytes:
+    """A ``.pyc`` that is valid whatever its source's time or content (PEP 552, unchecked)."""
+    code = compile(path.read_bytes(), "mdello.pyz/__main__.py", "exec", dont_inherit=True)
+    return importlib.util.MAGIC_NUMBER + b"\x01\0\0\0" + bytes(8) + marshal.dumps(code)
 
 
 def without_comments(data: bytes, name: str) -> bytes:
@@ -98,7 +106,8 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "strip":
-        strip(Path(sys.argv[2]))
+    task, place = sys.argv[1], Path(sys.argv[2])
+    if task == "strip":
+        strip(place)
     else:
-        sys.stdout.buffer.write(compile_all(Path(sys.argv[2])))
+        sys.stdout.buffer.write(compile_all(place) if task == "compile" else as_pyc(place))

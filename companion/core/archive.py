@@ -84,7 +84,7 @@ def _identity(path: Path) -> _Identity:
 def _find_program() -> Path:
     """``__main__`` knows best, also when shiv unpacked us; without it, ask where this module lies."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
-    if main and os.path.basename(main) == "__main__.py":
+    if main and os.path.basename(main) in ("__main__.py", "__main__.pyc"):
         holder = Path(os.path.abspath(main)).parent
         if holder.is_file() or (holder / "site-packages" / "mdello.py").is_file():
             return holder

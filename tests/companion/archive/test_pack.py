@@ -2,6 +2,8 @@
 
 import ast
 import marshal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Dict, Tuple
 
@@ -132,3 +134,13 @@ def test_modules_are_named_as_they_are_imported(tmp_path: Path) -> None:
     assert code.co_filename == "mdello.pyz/site-packages/pack/age/leaf.py"
     pack.strip(tmp_path)
     assert (tmp_path / "top.py").read_text() == "WHO = 'top.py'\n"
+
+
+def test_a_pyc_needs_no_source(tmp_path: Path) -> None:
+    """Python itself imports it, with no source beside it."""
+    (tmp_path / "source.txt").write_text("import sys\nprint('ran')\n")
+    (tmp_path / "alone.pyc").write_bytes(pack.as_pyc(tmp_path / "source.txt"))
+    done = subprocess.run(
+        [sys.executable, "alone.pyc"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "ran\n"
