@@ -65,6 +65,8 @@ def session_start(payload: HookPayload, memory: Memory) -> Publish:
     if payload.get("source") == "compact":
         return Publish.ALWAYS if memory.seen else Publish.NEVER
     memory.begin(Status.IDLE)
+    # A fork's transcript, with a copy of all that was before, appears behind its first prompt.
+    memory.unread = payload.get("source") == "fork"
     return Publish.ALWAYS
 
 

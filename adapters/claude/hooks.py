@@ -95,6 +95,9 @@ def _apply(
     name: str, effect: Effect, payload: HookPayload, memory: Memory, state: Optional[SessionState]
 ) -> Translation:
     before = memory.status
+    # A session that is first heard of in its middle has a past as well: our start was missed, or (a
+    # fork in 2.1.197) never told under this id.
+    unread = memory.unread or (not memory.seen and name != "SessionStart")
     if name in _TURN_EVENTS and thread_of(payload) == MAIN:
         memory.enter_turn(short_id(payload.get("prompt_id")))
     publish = effect(payload, memory)
@@ -102,20 +105,24 @@ def _apply(
     told = publish is Publish.ALWAYS or (
         publish is Publish.NEWS and (bool(cards) or memory.status is not before)
     )
-    event = _hook_event(name, payload, memory.status, cards) if told else None
+    # Behind a prompt, the transcript of a new session or of a fork is not there yet.
+    reads = name == "SessionStart" or (unread and name != "UserPromptSubmit")
+    if told and name != "SessionStart":
+        memory.unread = unread and not reads
+    event = _hook_event(payload, memory.status, cards, reads) if told else None
     after = memory.to_json()
     same = after == (Memory().to_json() if state is None and not told else state)
     return Translation(name, known=True, state=None if same else after, event=event)
 
 
-def _hook_event(name: str, payload: HookPayload, status: Status, cards: Tuple[str, ...]) -> HookEvent:
+def _hook_event(payload: HookPayload, status: Status, cards: Tuple[str, ...], reads: bool) -> HookEvent:
     session_file = path_or_none(payload.get("transcript_path"))
-    starts = name == "SessionStart" and session_file is not None
+    reads = reads and session_file is not None
     return HookEvent(
         session_id=session_of(payload),
         status=status,
         card_paths=cards,
         session_file=session_file,
-        discover_from=session_file if starts else None,
-        discover_cwd=path_or_none(payload.get("cwd")) if starts else None,
+        discover_from=session_file if reads else None,
+        discover_cwd=path_or_none(payload.get("cwd")) if reads else None,
     )

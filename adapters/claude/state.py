@@ -93,6 +93,8 @@ class Memory:
     """Subagents that went on working when the main thread stopped."""
     resolved: List[str] = field(default_factory=list)
     """Kinds of blockers that were released since the latest prompt."""
+    unread: bool = False
+    """Whether the transcript may tell of older cards, and could not be read yet."""
 
     @property
     def status(self) -> Status:
@@ -224,6 +226,7 @@ class Memory:
             "finished": [_call_row(call) for call in self.finished],
             "background": list(self.background),
             "resolved": list(self.resolved),
+            "unread": self.unread,
         }
         return {"phase": self.phase.value, **{name: part for name, part in parts.items() if part}}
 
@@ -244,6 +247,7 @@ def memory_from_json(state: object) -> Memory:
             [item for item in map(short_id, _list(state.get("background"))) if item], MAX_BACKGROUND
         ),
         resolved=[kind for kind in _KINDS if kind in _list(state.get("resolved"))],
+        unread=state.get("unread") is True,
     )
 
 

@@ -363,6 +363,41 @@ def test_only_a_start_reads_older_cards(talk: Any) -> None:
     assert (talk.events[-1].discover_from, talk.events[-1].discover_cwd) == (None, None)
 
 
+def discoveries(talk: Any) -> List[Optional[str]]:
+    """Of every published event, the transcript that it lets be read."""
+    return [event.discover_from for event in talk.events]
+
+
+def test_a_forks_transcript_is_read_once_it_is_there(talk: Any) -> None:
+    """It appears behind the first prompt: the next published event lets it be read, once."""
+    there = {"transcript_path": "/t/s.jsonl", "cwd": "/w"}
+    assert talk.start("fork", **there) == "idle"
+    assert talk.prompt(**there) == "running"
+    assert talk.pre("t", **there) == "-"
+    assert talk.stop(**there) == "ready_for_review"
+    assert talk.events[-1].discover_cwd == "/w"
+    assert talk.prompt(**there) == "running"
+    assert talk.stop(**there) == "ready_for_review"
+    assert discoveries(talk) == ["/t/s.jsonl", None, "/t/s.jsonl", None, None]
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear"])
+def test_a_session_seen_from_its_start_is_read_no_more(talk: Any, source: str) -> None:
+    """What it works on was told by its events."""
+    talk.start(source, transcript_path="/t/s.jsonl")
+    talk.prompt(transcript_path="/t/s.jsonl")
+    talk.stop(transcript_path="/t/s.jsonl")
+    assert discoveries(talk)[1:] == [None, None]
+
+
+def test_a_session_first_seen_in_its_middle_has_older_cards(talk: Any) -> None:
+    """The companion started late, or a fork of 2.1.197 told no start: one look at the transcript."""
+    talk.prompt(transcript_path="/t/s.jsonl")
+    talk.permission(transcript_path="/t/s.jsonl")
+    talk.stop(transcript_path="/t/s.jsonl")
+    assert discoveries(talk) == [None, "/t/s.jsonl", None]
+
+
 # Anything may come in
 
 JSON = st.recursive(
