@@ -14,6 +14,7 @@ from companion.boards.registry import BoardRegistry
 from companion.core import archive
 from companion.core.clock import iso_utc
 from companion.core.config import ConfigFile
+from companion.core.files import sweep
 from companion.core.settings import Settings
 from mdello import __version__
 
@@ -94,6 +95,12 @@ class Companion:
         meantime, would run wrong bytes.
         """
         archive.import_all("adapters", "companion")
+        for path in (
+            self._settings.data_path,
+            self._settings.pending_path,
+            self._settings.hook_state_path,
+        ):
+            sweep(path)
         self.ledger.load()
         self.intake.load()
 

@@ -6,6 +6,7 @@ repository stays a symlink and a crash never leaves half a file.
 
 import contextlib
 import errno
+import glob
 import itertools
 import os
 import stat
@@ -25,6 +26,9 @@ PRIVATE_DIR_MODE = 0o700
 # A lock is held for one read-modify-write of a small file: milliseconds. Whoever still waits
 # after this long goes on without the lock rather than hang (a dead NFS lock daemon, ENOLCK).
 LOCK_TIMEOUT_S = 2.0
+
+# A file of ours is written within milliseconds; what is older than this belongs to nobody alive.
+LEFTOVER_AGE_S = 60.0
 
 _NO_LOCKS_HERE = frozenset(
     {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF}
@@ -91,6 +95,18 @@ def write_atomically(
             os.unlink(beside)
         raise
     sync_dir(target.parent)
+
+
+def sweep(path: Path) -> None:
+    """Remove what a process that was killed in :func:`write_atomically` left beside ``path``.
+
+    What is younger than a minute may still be written by a command. Best effort, no error.
+    """
+    with contextlib.suppress(OSError):
+        target = real_target(path)
+        for left in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+            if time.time() - left.stat().st_mtime > LEFTOVER_AGE_S:
+                left.unlink()
 
 
 def write_all(fd: int, data: bytes) -> None:

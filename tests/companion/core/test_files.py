@@ -10,7 +10,7 @@ from typing import List
 import pytest
 
 from companion.core import files
-from companion.core.files import ensure_private_dir, locked, real_target, write_all, write_atomically
+from companion.core.files import ensure_private_dir, locked, real_target, sweep, write_all, write_atomically
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -276,3 +276,17 @@ def test_a_system_without_fcntl_has_no_locks(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(files, "fcntl", None)
     with locked(tmp_path) as had:
         assert not had
+
+
+def test_what_a_killed_writer_left_is_swept_away(tmp_path: Path) -> None:
+    """Old leftovers of this file go; young ones, other files' and the file itself stay."""
+    path = tmp_path / "a[1].jsonl"
+    path.write_bytes(b"kept")
+    left = {name: tmp_path / name for name in (".a[1].jsonl.77-0.tmp", ".a1.jsonl.77-0.tmp", ".b.77-0.tmp")}
+    for each in left.values():
+        each.write_bytes(b"half")
+        os.utime(each, (1_000_000, 1_000_000))
+    (tmp_path / ".a[1].jsonl.78-0.tmp").write_bytes(b"being written")
+    sweep(path)
+    assert _names(tmp_path) == [".a1.jsonl.77-0.tmp", ".a[1].jsonl.78-0.tmp", ".b.77-0.tmp", "a[1].jsonl"]
+    sweep(tmp_path / "no" / "such")
