@@ -7,6 +7,7 @@ blocks nobody. Importing this module imports everything that serving needs.
 import contextlib
 import errno
 import logging
+import select
 import selectors
 import socket
 import threading
@@ -18,8 +19,8 @@ from companion.web import peer
 from companion.web.connection import Connection, Shared
 from companion.web.guard import Guard
 from companion.web.limits import Limits
+from companion.web.reception import Reception
 from companion.web.services import Services
-from companion.web.workers import Workers
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +52,8 @@ class CompanionServer:
         )
         self._places = threading.BoundedSemaphore(_affordable(limits.connections))
         self._listeners: List[socket.socket] = []
-        self._workers = Workers()
+        self._selector = selectors.DefaultSelector()
+        self._reception = Reception(self._wait_for_client, self._serve, self._turn_away)
         # Guards the connections; told whenever one of them ends.
         self._changed = threading.Condition()
         self._connections: Set[Connection] = set()
@@ -81,15 +83,12 @@ class CompanionServer:
             self._end()
             return
         logs.debug_event("server listening", {"port": self.port})
+        for sock in (*self._listeners, self._wake_reader):
+            sock.setblocking(False)
+            self._selector.register(sock, selectors.EVENT_READ)
         try:
-            with selectors.DefaultSelector() as selector:
-                for sock in (*self._listeners, self._wake_reader):
-                    sock.setblocking(False)
-                    selector.register(sock, selectors.EVENT_READ)
-                while not self._shared.stopping.is_set():
-                    for key, _ in selector.select():
-                        if isinstance(key.fileobj, socket.socket) and key.fileobj in self._listeners:
-                            self._accept(key.fileobj)
+            self._reception.open()
+            select.select([self._wake_reader], [], [])
         finally:
             self._end()
 
@@ -113,9 +112,20 @@ class CompanionServer:
         with self._changed:
             return list(self._connections)
 
-    def _accept(self, listener: socket.socket) -> None:
-        if not self._take_place():
-            return
+    def _wait_for_client(self) -> Optional[Connection]:
+        """The next client, or None when we are stopping. One thread at a time is in here."""
+        while not self._shared.stopping.is_set():
+            for key, _ in self._selector.select():
+                if key.fileobj is self._wake_reader or not self._take_place():
+                    break  # Nobody ever reads what woke us, so that all who wait are woken.
+                connection = self._accept(key.fileobj)
+                if connection is not None:
+                    return connection
+        return None
+
+    def _accept(self, listener: object) -> Optional[Connection]:
+        """The client that knocked; None when it has left already. The place taken is given back then."""
+        assert isinstance(listener, socket.socket)
         try:
             sock, _ = listener.accept()
         except OSError as exc:
@@ -124,30 +134,27 @@ class CompanionServer:
                 _log.warning("cannot accept a connection: %s", exc)
                 self._make_room()
                 time.sleep(_PAUSE_S)
-            return
-        self._start(sock)
-
-    def _start(self, sock: socket.socket) -> None:
+            return None
         try:
             connection = Connection(sock, self._shared)
-        except OSError:  # The client has left already.
+        except OSError:
             sock.close()
             self._places.release()
-            return
+            return None
         with self._changed:  # Registered before it is served, so that _end() never misses one.
             self._connections.add(connection)
-        try:
-            self._workers.run(lambda: self._serve(connection))
-        except RuntimeError as exc:
-            _log.warning("cannot serve a connection: %s", exc)
-            connection.close()
-            self._forget(connection)
+        return connection
 
     def _serve(self, connection: Connection) -> None:
         try:
             connection.serve()
         finally:
             self._forget(connection)
+
+    def _turn_away(self, connection: Connection) -> None:
+        _log.warning("no thread is to be had for a connection")
+        connection.close()
+        self._forget(connection)
 
     def _forget(self, connection: Connection) -> None:
         with self._changed:
@@ -173,9 +180,13 @@ class CompanionServer:
             min(idle, key=lambda pair: pair[0])[1].stop()
 
     def _end(self) -> None:
+        self._shared.stopping.set()
+        with contextlib.suppress(OSError):
+            self._wake_writer.send(b"\0")
+        self._reception.wait_closed(_CUT_WAIT_S)
+        self._selector.close()
         for sock in (*self._listeners, self._wake_reader, self._wake_writer):
             sock.close()
-        self._shared.stopping.set()
         self._shared.services.hub.close()
         for connection in self.connections():
             connection.stop()
@@ -183,7 +194,6 @@ class CompanionServer:
         for connection in self.connections():
             connection.cut()
         self._wait_for_the_end(_CUT_WAIT_S)
-        self._workers.close()
         self._ended.set()
 
     def _wait_for_the_end(self, timeout_s: float) -> None:

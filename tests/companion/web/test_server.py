@@ -213,6 +213,7 @@ def test_running_out_of_files_is_survived(world: World, monkeypatch: pytest.Monk
 
 def test_running_out_of_threads_is_survived(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One client is turned away, the next is served, and no place is lost."""
+    eventually(world.server._reception._door.locked)
     start = threading.Thread.start
 
     def no_more(thread: threading.Thread) -> None:
