@@ -173,9 +173,26 @@ def test_a_fork_takes_the_cards_along(world: World) -> None:
     world.headless(f"{marker} Work on {named.path}", "--session-id", session)
     with world.stream() as stream:
         world.headless("And again", "--resume", session, "--fork-session", "--session-id", fork)
-        stream.wait_for(named.uuid, RESUMED_RUN, fork)
-        stream.wait_for(written.uuid, RESUMED_RUN, fork)
+        # The copy appears behind the first prompt, and this turn has no event between it and Stop.
+        stream.wait_for(named.uuid, ONE_RUN[1:], fork)
+        stream.wait_for(written.uuid, ONE_RUN[1:], fork)
         assert stream.statuses(named.uuid, session) == []
+
+
+def test_a_companion_started_late_finds_what_came_before(make_world: MakeWorld, tmp_path: Path) -> None:
+    """Prompt and Write went unseen; the next event of the session brings both cards in."""
+    world = make_world()
+    world.mdello("install", "claude")
+    named, written, release = world.card("named.md"), new_card(world, "written.md"), tmp_path / "release"
+    marker = world.script("late", write_step(written), say("Written.", wait_for=str(release)))
+    process = world.headless_in_background(f"{marker} Work on {named.path}")
+    wait_until(written.path.exists, "the written card")
+    world.start_companion()
+    with world.stream() as stream:
+        release.touch()
+        assert world.finish(process).code == 0
+        stream.wait_for(named.uuid, ONE_RUN[1:])
+        stream.wait_for(written.uuid, ONE_RUN[1:])
 
 
 def test_a_failed_edit_links_nothing(world: World) -> None:
