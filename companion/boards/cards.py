@@ -117,7 +117,7 @@ class CardFinder:
     def _scan_board(self, board: Board, tally: "_Tally") -> None:
         try:
             names = _card_names(board.path)
-        except OSError as exc:
+        except (OSError, ValueError) as exc:  # ValueError: a path that this locale cannot spell.
             tally.problems.append((board.path, _reason(exc)))
             return
         for name in names:
@@ -218,7 +218,7 @@ def _spelled_otherwise(path: str) -> Optional[str]:
     wanted = nfc(name)
     try:
         alike = [entry for entry in os.listdir(folder) if nfc(entry) == wanted and _is_utf8(entry)]
-    except OSError:
+    except (OSError, ValueError):
         return None
     return os.path.join(folder, min(alike)) if alike else None
 
@@ -260,7 +260,7 @@ def _differ(paths: List[str]) -> bool:
     """Whether these are not all one file, seen through two registrations of its folder."""
     try:
         return not all(os.path.samefile(paths[0], path) for path in paths[1:])
-    except OSError:
+    except (OSError, ValueError):
         return True
 
 

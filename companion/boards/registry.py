@@ -231,6 +231,6 @@ def _same_folder(folder: str, boards: Iterable[Board]) -> Optional[Board]:
         try:
             if os.path.samestat(wanted, os.stat(board.path)):
                 return board
-        except OSError:
+        except (OSError, ValueError):
             continue
     return None

@@ -138,6 +138,8 @@ def _folder_problem(path: str) -> Optional[str]:
             return None
     except OSError as exc:
         return exc.strerror or str(exc)
+    except ValueError as exc:  # A path that this locale cannot spell.
+        return str(exc)
 
 
 def _remove(boards: "Boards", settings: Settings, uuid_or_path: str) -> int:

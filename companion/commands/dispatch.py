@@ -8,6 +8,7 @@ Exit codes: 0 done; 1 refused, failed or wrongly called; 2 an environment value 
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from typing import List, NoReturn
@@ -33,6 +34,7 @@ class Parser(argparse.ArgumentParser):
 
 def run(arguments: List[str]) -> int:
     """Run the command that ``arguments`` name (``serve`` when there is none); the exit code."""
+    _tolerate_any_text()
     try:
         return _run(arguments)
     except CompanionError as exc:
@@ -47,6 +49,13 @@ def run(arguments: List[str]) -> int:
         return 0
     except Exception as exc:
         return _report_bug(exc)
+
+
+def _tolerate_any_text() -> None:
+    """A terminal in another encoding shows escapes for what it lacks; printing never fails."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: List[str]) -> int:

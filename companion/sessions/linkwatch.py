@@ -95,5 +95,5 @@ def _readable(folder: str) -> bool:
     try:
         with os.scandir(folder):
             return True
-    except OSError:
+    except (OSError, ValueError):
         return False

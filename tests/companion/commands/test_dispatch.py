@@ -6,6 +6,7 @@ import pytest
 
 from companion.commands import dispatch
 from companion.core.errors import SettingsError
+from tests.companion.commands.conftest import Mdello
 
 Run = Callable[[object], int]
 ReplaceRun = Callable[[Run], None]
@@ -90,3 +91,12 @@ def test_ctrl_c_is_exit_130(status_command: ReplaceRun) -> None:
 
     status_command(interrupt)
     assert dispatch.run(["status"]) == 130
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(mdello: Mdello) -> None:
+    """Paths of users have any letters; an ASCII terminal must not make a command fail."""
+    assert mdello("board", "init", "Zettel-\u00e9\ud55c").returncode == 0
+    for command in (["status"], ["board", "list"], ["doctor"]):
+        done = mdello(*command, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+        assert done.returncode in (0, 1), done.stderr
+        assert "Zettel-\\xe9\\ud55c" in done.stdout
