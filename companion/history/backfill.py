@@ -1,0 +1,187 @@
+"""Rebuilds one agent's associations in the log from its past sessions.
+
+Replacement, not merging: what the agent's files tell is the truth about that agent. Events of other
+agents stay as they are and come first; of this one's, only what cannot be judged now is kept. The
+decision is one pure function, :func:`rebuild`.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple
+
+from adapters.contract import PastSession, Status
+from companion.boards.cards import Card, Resolution, Scan
+from companion.core.clock import parse_iso
+from companion.core.errors import CardReadError
+from companion.sessions.association import Association, Key
+
+
+class Log(Protocol):
+    """The log of associations; :class:`companion.sessions.journal.Journal` is one."""
+
+    def read(self) -> List[Association]:
+        """Every event in order. StorageError when the file is there but cannot be read."""
+
+    def rewrite(self, records: Iterable[Association]) -> None:
+        """Replace the content in one step. StorageError when it cannot be written."""
+
+
+class Finder(Protocol):
+    """What is asked about cards; :class:`companion.boards.cards.CardFinder` is one."""
+
+    def resolve(self, path: str) -> Resolution:
+        """Whose card a path is. CardReadError for a file that cannot be read."""
+
+    def scan(self) -> Scan:
+        """Every card of every registered board. Never raises."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a rebuild did."""
+
+    scanned: int
+    """Sessions within the window."""
+    matched: int
+    """Of these, sessions with an id that lead to at least one card."""
+    found: int
+    """Candidate paths of matched sessions that lead to a card, each occurrence counted."""
+    added: int
+    """Associations that the log did not have."""
+    existing: int
+    """Associations that it had already."""
+    purged: int
+    """Associations that it had and that no session tells of."""
+    kept: int
+    """The same, but kept because their cards cannot be looked at now."""
+
+
+@dataclass
+class Cards:
+    """Looks paths up, each once, and remembers what stood in the way."""
+
+    finder: Finder
+    unreadable: Dict[str, str] = field(default_factory=dict)
+    """Path to reason, of files that are there but could not be read."""
+    without_uuid: Dict[str, None] = field(default_factory=dict)
+    """Files on a board that would be cards if they had a uuid, in order of discovery."""
+    _known: Dict[str, Optional[Card]] = field(default_factory=dict)
+
+    def at(self, path: str) -> Optional[Card]:
+        """The card at a path, or None."""
+        if path not in self._known:
+            self._known[path] = self._resolve(path)
+        return self._known[path]
+
+    def _resolve(self, path: str) -> Optional[Card]:
+        try:
+            resolution = self.finder.resolve(path)
+        except CardReadError as exc:
+            self.unreadable[path] = str(exc)
+            return None
+        if resolution.without_uuid is not None:
+            self.without_uuid[resolution.without_uuid] = None
+        return resolution.card
+
+
+def backfill(
+    harness: str,
+    sessions: Sequence[PastSession],
+    log: Log,
+    cards: Cards,
+    now: str,
+    any_boards: bool,
+) -> Counts:
+    """Rebuild the log. Nothing else may write it meanwhile; StorageError leaves it as it was.
+
+    ``any_boards`` False: no board is registered, so no card can be looked at, and nothing is purged.
+    """
+    seen = cards.finder.scan()
+    old = log.read()
+
+    def is_hidden(association: Association) -> bool:
+        """Whether the card is not seen, and might be where nothing can be seen."""
+        if any_boards and seen.complete and not cards.unreadable:
+            return False
+        if association.card_uuid:
+            return association.card_uuid not in seen.cards
+        return all(card.path != association.card_path for card in seen.cards.values())
+
+    new, counts = rebuild(harness, sessions, old, cards.at, now, is_hidden)
+    log.rewrite(new)
+    return counts
+
+
+def rebuild(
+    harness: str,
+    sessions: Sequence[PastSession],
+    old: Sequence[Association],
+    card_at: Callable[[str], Optional[Card]],
+    now: str,
+    is_hidden: Callable[[Association], bool],
+) -> Tuple[List[Association], Counts]:
+    """(the new log, what changed).
+
+    The new log: every event of other agents, unchanged; events of this agent on hidden cards; one
+    record for each recovered card and session, in order of discovery. A recovered record is closed,
+    unless the log knows the session as open: then it keeps that status and its time.
+    """
+    recovered, matched, found = _recover(harness, sessions, card_at, now)
+    before = {event.key: event for event in old if event.harness == harness}
+    gone = {key for key in before if key not in recovered}
+    kept = {key for key in gone if is_hidden(before[key])}
+    new = [event for event in old if event.harness != harness]
+    new += [event for event in old if event.harness == harness and event.key in kept]
+    new += [_with_old_status(record, before.get(key)) for key, record in recovered.items()]
+    existing = sum(key in before for key in recovered)
+    return new, Counts(
+        scanned=len(sessions),
+        matched=matched,
+        found=found,
+        added=len(recovered) - existing,
+        existing=existing,
+        purged=len(gone) - len(kept),
+        kept=len(kept),
+    )
+
+
+def _recover(
+    harness: str,
+    sessions: Sequence[PastSession],
+    card_at: Callable[[str], Optional[Card]],
+    now: str,
+) -> Tuple[Dict[Key, Association], int, int]:
+    """(records by key in order of discovery, matched sessions, found associations)."""
+    recovered: Dict[Key, Association] = {}
+    matched = found = 0
+    for session in sessions:
+        cards = [card_at(path) for path in session.card_paths] if session.session_id else []
+        records = [_record(harness, session, card, now) for card in cards if card is not None]
+        matched += bool(records)
+        found += len(records)
+        for record in records:
+            # Two files can tell of one session; the one written last knows it best.
+            known = recovered.get(record.key)
+            if known is None or record.updated_at >= known.updated_at:
+                recovered[record.key] = record
+    return recovered, matched, found
+
+
+def _record(harness: str, session: PastSession, card: Card, now: str) -> Association:
+    updated_at = session.updated_at or ""
+    return Association(
+        card_path=card.path,
+        harness=harness,
+        session_id=session.session_id,
+        status=Status.CLOSED,
+        # A transcript is foreign: what is no time must not get into the log as one.
+        updated_at=updated_at if parse_iso(updated_at) is not None else now,
+        board_uuid=card.board_uuid,
+        card_uuid=card.uuid,
+        session_file=session.session_file,
+    )
+
+
+def _with_old_status(record: Association, old: Optional[Association]) -> Association:
+    if old is None or old.status is Status.CLOSED:
+        return record
+    return replace(record, status=old.status, updated_at=old.updated_at)

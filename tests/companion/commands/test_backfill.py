@@ -1,0 +1,274 @@
+"""``backfill`` from the command line: its output, its refusals, its manners at a terminal."""
+
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from companion.commands.backfill import SHOWN_LINES
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Place:
+    """A home with one board, some transcripts and a log."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.home = folder / "home of d\u00e9v"
+        self.board = folder / "my board"
+        self.sessions = self.home / ".claude/projects/-p"
+        self.log = self.home / ".local/state/mdello/companion.jsonl"
+        self.port = port
+        self.environ = {
+            "HOME": str(self.home),
+            "MDELLO_COMPANION_PORT": str(port),
+            "PATH": os.environ.get("PATH", os.defpath),
+        }
+        for path in (self.board, self.sessions, self.log.parent, self.home / ".config/mdello"):
+            path.mkdir(parents=True)
+        boards = [{"uuid": "b-1", "path": str(self.board), "updatedAt": "2026-01-01T00:00:00.000Z"}]
+        self.config = self.home / ".config/mdello/companion.json"
+        self.config.write_text(json.dumps({"boards": boards}))
+
+    def card(self, name: str, uuid: str = "") -> Path:
+        path = self.board / f"{name}.md"
+        path.write_text(f"---\nuuid: {uuid}\n---\n" if uuid else "# no head\n")
+        return path
+
+    def session(self, name: str, *texts: str, stamp: str = "2026-01-02T00:00:00.000Z") -> Path:
+        path = self.sessions / f"{name}.jsonl"
+        lines = [
+            {
+                "type": "user",
+                "message": {"role": "user", "content": text},
+                "timestamp": stamp,
+                "sessionId": name,
+            }
+            for text in texts
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+    def record(self, **fields: str) -> None:
+        record = {
+            "boardUuid": "b-1",
+            "harness": "claude",
+            "status": "closed",
+            "updatedAt": "2026-01-01T00:00:00.000Z",
+        }
+        with self.log.open("a") as log:
+            log.write(json.dumps({**record, **fields}) + "\n")
+
+    def records(self) -> List[Dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def run(self, *arguments: str, **more: str) -> Tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "mdello.py"), "backfill", *arguments],
+            env={**self.environ, **more},
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=60,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return Place(tmp_path, free.getsockname()[1])
+
+
+def test_backfill_tells_what_it_did_and_a_second_run_changes_nothing(place: Place) -> None:
+    """The contract's words; the other agent's record first; the transcript's path and time."""
+    card = place.card("one", "u-1")
+    file = place.session("s-1", f"work on {card}")
+    place.session("s-2", "nothing of ours")
+    place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old")
+    place.record(cardUuid="u-1", cardPath=str(card), sessionId="p", harness="pi", status="running")
+    code, out, err = place.run("claude")
+    assert (code, err) == (0, "")
+    assert out == (
+        "claude: scanned 2 sessions, found 1 association in 1 session. "
+        "Added 1; 0 already existed, 1 stale purged.\n"
+    )
+    assert [record["harness"] for record in place.records()] == ["pi", "claude"]
+    assert place.records()[1] == {
+        "boardUuid": "b-1",
+        "cardUuid": "u-1",
+        "cardPath": str(card),
+        "harness": "claude",
+        "sessionId": "s-1",
+        "sessionFile": str(file),
+        "status": "closed",
+        "updatedAt": "2026-01-02T00:00:00.000Z",
+    }
+    before = place.log.read_bytes()
+    code, out, _ = place.run()
+    assert "Added 0; 1 already existed, 0 stale purged." in out
+    assert place.log.read_bytes() == before
+
+
+def test_held_port_is_refused_and_nothing_touched(place: Place) -> None:
+    """The message names the port and the log."""
+    place.session("s-1", f"work on {place.card('one', 'u-1')}")
+    place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old")
+    before = place.log.read_bytes()
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", place.port))
+        holder.listen()
+        code, out, err = place.run("claude")
+    assert (code, out) == (1, "")
+    assert str(place.port) in err
+    assert str(place.log) in err
+    assert place.log.read_bytes() == before
+
+
+@pytest.mark.parametrize("arguments", [["cursor"], ["claude", "claude"], ["claude", "x"], ["--fast"]])
+def test_wrong_call_is_told_before_the_port_is_looked_at(place: Place, arguments: List[str]) -> None:
+    """Usage on stderr, a pointer to help, exit 1."""
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", place.port))
+        holder.listen()
+        code, out, err = place.run(*arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith("Usage: mdello.pyz ")
+    assert "backfill" in err
+    assert "help" in err
+    assert str(place.port) not in err
+
+
+def test_json_tells_everything(place: Place) -> None:
+    """Counts, unknown types, every file left out, cards without a uuid."""
+    plain = place.card("plain")
+    place.session("s-1", f"see {plain} and\n{place.card('one', 'u-1')}")
+    bad = place.session("s-2", "hello")
+    bad.write_text(bad.read_text() + '{"type":"new-thing"}\nhalf a line')
+    (place.sessions / "agent-1.jsonl").write_text("{}\n")
+    code, out, _ = place.run("--json")
+    (told,) = json.loads(out)["harnesses"]
+    assert code == 0
+    assert told == {
+        "harness": "claude",
+        "scanned": 2,
+        "matched": 1,
+        "found": 1,
+        "added": 1,
+        "existing": 0,
+        "purged": 0,
+        "kept": 0,
+        "withoutUuid": [str(plain)],
+        "records": 3,
+        "damaged": 1,
+        "unknown": {"new-thing": 1},
+        "skipped": [
+            {
+                "path": str(place.home / ".claude/projects"),
+                "reason": "1 sub-agent logs: no sessions of their own",
+            }
+        ],
+    }
+
+
+def test_what_was_left_out_fits_a_screen(place: Place) -> None:
+    """Many unreadable things are counted, some are named."""
+    side = {
+        "type": "user",
+        "isSidechain": True,
+        "sessionId": "s",
+        "message": {"role": "user", "content": "x"},
+    }
+    for number in range(40):
+        (place.sessions / f"{number}.jsonl").write_text(json.dumps(side) + "\n")
+    place.session("s", "hello\x1b[31m")
+    code, out, _ = place.run()
+    assert code == 0
+    assert "Left out (40):" in out
+    assert f"and {40 - SHOWN_LINES} more (--json shows all)" in out
+    assert len(out.splitlines()) < 20
+
+
+def test_store_named_by_its_variable(place: Place, tmp_path: Path) -> None:
+    """The override of the contract; an absent store scans nothing and is said."""
+    code, out, _ = place.run(CLAUDE_SESSIONS_DIR=str(tmp_path / "none"))
+    assert code == 0
+    assert out.startswith("claude: scanned 0 sessions, ")
+    assert f"{tmp_path / 'none'}: No such file or directory" in out
+
+
+def test_old_file_is_outside_the_window(place: Place) -> None:
+    """More than thirty days ago."""
+    path = place.session("s-1", f"work on {place.card('one', 'u-1')}")
+    old_s = time.time() - 31 * 24 * 60 * 60
+    os.utime(path, (old_s, old_s))
+    assert place.run()[1].startswith("claude: scanned 0 sessions, ")
+
+
+def test_board_that_is_gone_costs_no_association(place: Place, tmp_path: Path) -> None:
+    """An unmounted disk: kept, and said."""
+    place.record(cardUuid="u-1", cardPath=str(place.board / "one.md"), sessionId="s-1")
+    place.board.rename(tmp_path / "unmounted")
+    code, out, _ = place.run()
+    assert code == 0
+    assert "Kept 1 association without a session: their cards cannot be looked at now." in out
+    assert len(place.records()) == 1
+
+
+def test_unreadable_configuration_stops_it(place: Place) -> None:
+    """Without the boards, everything would look stale."""
+    place.config.write_text("{oops")
+    place.record(cardUuid="u-1", cardPath="/x/one.md", sessionId="s-1")
+    code, out, err = place.run()
+    assert (code, out) == (1, "")
+    assert str(place.config) in err
+    assert len(place.records()) == 1
+
+
+def test_without_a_board_nothing_is_lost(place: Place) -> None:
+    """No board yet: sessions are counted, the log stays."""
+    place.config.unlink()
+    place.session("s-1", "work on /x/one.md")
+    place.record(cardUuid="u-1", cardPath="/x/one.md", sessionId="s-1")
+    code, out, _ = place.run()
+    assert code == 0
+    assert out.startswith("claude: scanned 1 session, found 0 associations")
+    assert len(place.records()) == 1
+
+
+def test_log_that_cannot_be_made_is_an_error(place: Place, tmp_path: Path) -> None:
+    """Nothing is claimed that was not saved."""
+    place.session("s-1", f"work on {place.card('one', 'u-1')}")
+    (tmp_path / "file").write_text("")
+    code, out, err = place.run(MDELLO_COMPANION_DATA=str(tmp_path / "file/x/companion.jsonl"))
+    assert (code, out) == (1, "")
+    assert "companion.jsonl" in err
+
+
+def test_progress_is_drawn_on_a_terminal_only(place: Place) -> None:
+    """A bar on stderr while it works, wiped at the end; stdout stays clean."""
+    place.session("s-1", "hello")
+    terminal, its_end = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "mdello.py"), "backfill"],
+        env={**place.environ, "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=its_end,
+        timeout=60,
+    )
+    os.close(its_end)
+    drawn = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert "Claude Code [" in drawn
+    assert "1/1 files" in drawn
+    assert drawn.endswith("\r")
+    assert done.stdout.startswith(b"claude: scanned 1 session, ")
