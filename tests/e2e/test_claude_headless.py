@@ -94,6 +94,27 @@ def test_without_the_companion_a_run_is_the_same(make_world: MakeWorld, transpor
     assert stable(with_json)["result"] == "Written."
 
 
+def test_a_companion_that_hangs_delays_a_run_but_changes_nothing(world: World) -> None:
+    """It accepts and never answers: every hook gives up in time, also the one at the session's end."""
+    assert world.headless("Hello", form="text") == Run(0, "Done.\n", "")
+    world.pause_companion()
+    assert world.headless("Hello", form="text") == Run(0, "Done.\n", "")
+
+
+@pytest.mark.parametrize("transport", ["http", "command"])
+def test_a_card_of_two_megabytes_is_linked(make_world: MakeWorld, transport: str) -> None:
+    """The hook of a Write carries the file several times over."""
+    world = make_world()
+    world.mdello("install", "claude", "--transport", transport)
+    world.start_companion()
+    big = new_card(world, "big.md")
+    text = card_text(big.uuid, "big") + "All work and no play.\n" * 100_000
+    write = use("Write", file_path=str(big.path), content=text)
+    world.headless(f"{world.script('big', write, say('Written.'))} Write a lot")
+    assert big.path.read_text("utf-8") == text
+    wait_until(lambda: world.linked() == {big.uuid: "closed"}, "the big card")
+
+
 @pytest.mark.parametrize("state", ["kept", "lost"])
 def test_after_a_restart_resume_restores_both_cards(world: World, state: str) -> None:
     """The cards of a resumed session are back, from the log or, when it is lost, from the transcript."""

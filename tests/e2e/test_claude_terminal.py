@@ -26,7 +26,7 @@ ASK: Json = use(
     ],
 )
 CHOICES = "Enter to select"
-RUNNING = re.compile(r"\(running \w+ hooks?\b[^)]*")
+RUNNING = re.compile(r"running \w+ hooks?\b", re.IGNORECASE)
 CONFIRM = "Do you want to proceed?"
 
 
@@ -64,6 +64,7 @@ def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: World) -
             screen.wait_for("More done.")
             stream.wait_for(named.uuid, expected[:8], session)
             leave(screen)
+            assert lines_about_hooks(screen.seen()) == []
         stream.wait_for(named.uuid, expected, session)
         stream.wait_for(written.uuid, expected, session)
 
@@ -83,6 +84,34 @@ def test_a_permission_asked_and_granted(world: World) -> None:
         screen.wait_for("● Written.")
         stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
         stream.wait_for(written.uuid, ["running", "ready_for_review"])
+
+
+def test_closing_the_window_closes_the_session(world: World, tmp_path: Path) -> None:
+    """The terminal goes away in the middle of a turn; the CLI still tells its end."""
+    named = world.card("named.md")
+    marker = world.script("held", say("Too late.", wait_for=str(tmp_path / "never")))
+    with world.stream() as stream:
+        with world.terminal() as screen:
+            screen.wait_for_prompt()
+            screen.submit(f"{marker} Work on {named.path}")
+            stream.wait_for(named.uuid, ["running"])
+        stream.wait_for(named.uuid, ["running", "closed"])
+
+
+def test_a_compaction_changes_nothing(world: World) -> None:
+    """/compact keeps the status and the cards, and the screen says nothing of hooks."""
+    named = world.card("named.md")
+    with world.stream() as stream, world.terminal() as screen:
+        screen.wait_for_prompt()
+        screen.submit(f"{world.script('first', say('First done.'))} Work on {named.path}")
+        screen.wait_for("First done.")
+        stream.wait_for(named.uuid, ["running", "ready_for_review"])
+        screen.submit("/compact")
+        screen.wait_for("Compacted")
+        screen.submit(f"{world.script('second', say('Second done.'))} Go on")
+        screen.wait_for("Second done.")
+        stream.wait_for(named.uuid, ["running", "ready_for_review"] * 2)
+        assert lines_about_hooks(screen.seen()) == []
 
 
 def test_a_refused_permission_waits_until_the_next_prompt(world: World) -> None:
@@ -170,7 +199,7 @@ def screens_without_companion(world: World) -> str:
 
 
 def lines_about_hooks(text: str) -> List[str]:
-    """Screen lines that speak of hooks, but for the spinner's "(running Stop hook · 0s)"."""
+    """Screen lines that speak of hooks, but for the spinner, which tells that one is running."""
     return [line for line in text.splitlines() if re.search("hook", RUNNING.sub("", line), re.IGNORECASE)]
 
 

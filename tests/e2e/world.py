@@ -212,6 +212,11 @@ class World:
         self._companion.wait(WAIT_S)
         self._companion = None
 
+    def pause_companion(self) -> None:
+        """Let it hang: the system still accepts connections for it, and nobody answers."""
+        assert self._companion is not None
+        self._companion.send_signal(signal.SIGSTOP)
+
     def stream(self) -> EventStream:
         """An open ``/events`` of the board."""
         return EventStream(self.port, self.board_uuid, str(self.board))
