@@ -30,6 +30,7 @@ FLOORS: Dict[str, int] = {
 ALLOWED: Dict[Tuple[str, str], str] = {
     ("companion.sessions", "companion.boards.cards"): "the record types of cards",
     ("companion.history", "companion.boards.cards"): "the record types of cards",
+    ("companion.history", "companion.sessions.association"): "the record type of associations",
     ("companion.sessions", "companion.boards.registry"): "the record type of boards",
     ("companion.commands", "mdello"): "the version",
     ("companion.archive", "mdello"): "the archive's start-up calls the program",

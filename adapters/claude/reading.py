@@ -11,9 +11,10 @@ Damage is therefore noticed where a line is parsed, or where it does not begin a
 import re
 from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 
+from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.claude.entries import EntryCards
 from adapters.contract import ReadReport
-from adapters.jsonl import HEAD, Bytes, LineFile, LongLine, Needles, Newest, parse, without_padding
+from adapters.jsonl import LineFile, LongLine, parse, without_padding
 
 # Repeats user texts and tool results of other entries: never read, not even for its time.
 _BLOB = "api-request-blob"

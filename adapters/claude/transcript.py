@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 from typing import Iterator, List, Mapping, Optional, Tuple
 
+from adapters.bytesearch import Needles
 from adapters.claude.reading import Reading
 from adapters.contract import PastSession, ReadReport
-from adapters.jsonl import LineFile, Needles
+from adapters.jsonl import LineFile
 
 SUBAGENTS = "subagents"
 AGENT_PREFIX = "agent-"
