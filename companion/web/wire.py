@@ -7,6 +7,8 @@ from companion.core.clock import Deadline
 from companion.web.http1 import BadHead, may_begin
 from companion.web.limits import HEAD_BYTES, KIB, REQUEST_LINE_BYTES
 
+# A head and a usual hook fit. Much larger ones cost more to allocate than to fill (mmap).
+_HEAD_PIECE = 16 * KIB
 _PIECE = 256 * KIB
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
@@ -125,7 +127,7 @@ class Wire:
         self._sock.close()
 
     def _fill(self, deadline: Deadline) -> None:
-        self._buffer += self._receive(_PIECE, deadline)
+        self._buffer += self._receive(_HEAD_PIECE, deadline)
 
     def _receive(self, most: int, deadline: Deadline) -> bytes:
         left_s = deadline.left_s()
