@@ -151,8 +151,7 @@ class Connection:
     def _stream(self, stream: Stream, cors: CorsHeaders) -> bool:
         if not self._shared.streams.acquire(blocking=False):
             stream.unsubscribe(stream.subscription)
-            refused = error_response(503, str(Overloaded("Too many open event streams")))
-            return self._give_up(Response(refused.status, refused.body, (*refused.headers, *cors)))
+            return self._give_up(error_response(Overloaded.status, "Too many open event streams", *cors))
         try:
             sse.run(self._wire, stream, cors, self._shared.services.hub, self._limits)
         finally:
