@@ -117,6 +117,8 @@ def find_pythons() -> List[Python]:
         known = best.get(python.version[:2])
         if known is None or python.version > known.version:
             best[python.version[:2]] = python
+    if not best:
+        raise BuildError("no CPython from 3.9 to 3.14 is found on PATH or below pyenv.")
     return [best[key] for key in sorted(best)]
 
 

@@ -32,7 +32,6 @@ ALLOWED: Dict[Tuple[str, str], str] = {
     ("companion.history", "companion.boards.cards"): "the record types of cards",
     ("companion.history", "companion.sessions.association"): "the record type of associations",
     ("companion.sessions", "companion.boards.registry"): "the record type of boards",
-    ("companion.history", "companion.sessions.association"): "the record of the log",
     ("companion.commands", "mdello"): "the version",
     ("companion.archive", "mdello"): "the archive's start-up calls the program",
 }
