@@ -25,7 +25,7 @@ _REST = re.compile(rb'"\s*(?:,\s*' + _PAIR + rb")*\}\s*\Z")
 _HEAD_BYTES = 1024
 
 # Ends of lines that are remembered, so that they are matched once: their length and number.
-_TAIL_BYTES = 1024
+_TAIL_BYTES = 512
 _MAX_TAILS = 256
 
 
@@ -50,9 +50,10 @@ class Newest:
         ``width``: how long the value is as a rule, in bytes; other lengths take more time.
         """
         self._key = key
-        self._name = b'"%s"' % key.encode("ascii")
-        self._start = self._name + b':"'
-        self._member = re.compile(self._name + rb'\s*:\s*"([^"\\]*)(["\\])')
+        self.name = b'"%s"' % key.encode("ascii")
+        """The key as it stands in a line: one without it has no value."""
+        self._start = self.name + b':"'
+        self._member = re.compile(self.name + rb'\s*:\s*"([^"\\]*)(["\\])')
         self._before = b'","%s":' % before.encode("ascii")
         self._width = width
         self._member_bytes = len(self._start) + width
@@ -66,7 +67,7 @@ class Newest:
         A value at the end of the top level is known to be the one; otherwise each occurrence in the
         line counts, nested ones too.
         """
-        at = block.rfind(self._name, max(start, end - _TAIL_BYTES), end)
+        at = block.rfind(self.name, max(start, end - _TAIL_BYTES), end)
         if at > 0 and block[at - 1] != 0x5C:
             close = at + self._member_bytes
             if block.startswith(self._start, at) and self._is_last(block, close, end):
@@ -82,7 +83,7 @@ class Newest:
         """
         # Every other line of a transcript comes by here; a regular expression would take half of
         # all the time. So it is the spelling of a writer that puts no blanks in, else the long way.
-        at = block.rfind(self._name, max(start, end - _TAIL_BYTES), end)
+        at = block.rfind(self.name, max(start, end - _TAIL_BYTES), end)
         if at < 0:
             close = block.find(self._before, start, end)
             at = close - self._member_bytes
@@ -105,7 +106,7 @@ class Newest:
 
     def above_at_head(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
         """Like :meth:`above`, for a line that is likely to name it among its first members."""
-        at = block.find(self._name, start, min(end, start + _HEAD_BYTES))
+        at = block.find(self.name, start, min(end, start + _HEAD_BYTES))
         found = self._member.match(block, at, end) if at > 0 and is_plain(block, start, at) else None
         if found is None or found[2] != b'"':
             return self.above(block, start, end)
@@ -114,22 +115,22 @@ class Newest:
     def _greatest(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
         """The greatest of all raw values in a line that exceed ``value``."""
         greatest = None
-        at = block.rfind(self._name, start, end)
+        at = block.rfind(self.name, start, end)
         while at >= 0:
             found = self._member.match(block, at, end)
             if found:
                 raw = found[1] if found[2] == b'"' else _UNTOLD
                 if raw > self._bytes and (greatest is None or raw > greatest):
                     greatest = raw
-            at = block.rfind(self._name, start, at)
+            at = block.rfind(self.name, start, at)
         return greatest
 
     def at_edge(self, first: bytes, last: bytes) -> Optional[bytes]:
         """The value of a long line, told by its first and last bytes; None when they do not tell."""
-        at = first.find(self._name)
+        at = first.find(self.name)
         found = self._member.match(first, at) if at > 0 and is_plain(first, 0, at) else None
         if found is None:
-            at = last.rfind(self._name)
+            at = last.rfind(self.name)
             found = self._member.match(last, at) if at > 0 and last[at - 1] != 0x5C else None
             if found and not self._is_last(last, found.end() - 1, len(last)):
                 return None

@@ -19,10 +19,10 @@ from adapters.jsonl import LineFile, LongLine, parse, without_padding
 # Repeats user texts and tool results of other entries: never read, not even for its time.
 _BLOB = "api-request-blob"
 
-_OTHER_TYPES = (
-    *("api-request", "api-request-shape", _BLOB, "atis-latch", "attachment", "cost-state", "system"),
-    *("custom-title", "agent-name", "agent-setting", "tools-used", "summary", "progress", "mode"),
-    *("file-history-snapshot", "file-history-delta", "last-prompt", "permission-mode", "queue-operation"),
+_OTHER_TYPES = (  # the frequent ones first
+    *("last-prompt", "mode", _BLOB, "api-request", "atis-latch", "api-request-shape", "cost-state"),
+    *("file-history-snapshot", "file-history-delta", "queue-operation", "tools-used", "permission-mode"),
+    *("custom-title", "agent-name", "agent-setting", "summary", "progress", "system", "attachment"),
 )
 KNOWN_TYPES = frozenset({"user", "assistant", *_OTHER_TYPES})
 """Entry types seen in versions 2.1.197 to 2.1.332, and two of older files."""
@@ -39,6 +39,9 @@ _MESSAGE = b'"message":'
 _ATTACHMENT = b'"attachment":'
 _OTHER = re.compile(HEAD + rb'(?:"type"\s*:\s*"(?!(?:user|assistant)")([^"\\]*)"|"attachment"\s*:)')
 _HEAD_BYTES = 4096
+
+# A line up to this length is searched for a time before anything else is tried.
+_SHORT_BYTES = 2048
 
 _RESULT_OF = re.compile(rb'"tool_use_id"\s*:\s*"([^"\\]*)(["\\])')
 
@@ -100,49 +103,56 @@ class Reading:
         """All lines of a block. Longer than it should be: of most lines everything is decided here,
         for a call costs as much as a search through a kilobyte.
         """
-        self._lines = 0
+        self._lines = lines = 0
         self._damaged.clear()
         above = []
-        newest, anchors = self.newest, self._anchors
+        newest, name, anchors = self.newest, self.newest.name, self._anchors
         find, startswith = block.find, block.startswith
         while start < stop:
             end = find(b"\n", start, stop)
             if end < 0:
                 end = stop
             raw, seen = None, end
-            brace = find(b"{", start + 1, end)
             if end == start:
                 pass
             elif not self._knows_session or block[start] != _BRACE or block[end - 1] != _END_BRACE:
                 raw = self._line(block, start, end)
-            elif startswith(_MESSAGE, brace - len(_MESSAGE)) and not startswith(_TYPE_FIRST, start):
-                self._lines += 1
-                if not self._log:
-                    raw, seen = newest.above_and_cut(block, start, end)
-                # The message stands in front of `toolUseResult`, which is not searched then.
-                seen = seen if seen > brace else end
-                for anchor in anchors:
-                    if find(anchor, start, seen) >= 0:
-                        self._entry(block, start, end, seen)
-                        break
+            elif startswith(_TYPE_FIRST, start):
+                if not startswith(_OTHER_STARTS, start):
+                    raw = self._line(block, start, end)
                 else:
-                    if self.cards.calls and self._is_result(block, start, seen):
-                        self._take(block, start, end, counted=False)
-            elif startswith(_ATTACHMENT, brace - len(_ATTACHMENT)):
-                self._lines += 1
-                if not self._log:
-                    raw = newest.above(block, start, end)
-            elif startswith(_OTHER_STARTS, start):
-                self._lines += 1
-                if not (self._log or startswith(_BLOB_START, start)):
-                    raw = newest.above_at_head(block, start, end)
+                    lines += 1
+                    if end - start < _SHORT_BYTES and find(name, start, end) < 0:
+                        pass
+                    elif not (self._log or startswith(_BLOB_START, start)):
+                        raw = newest.above_at_head(block, start, end)
             else:
-                raw = self._line(block, start, end)
+                brace = find(b"{", start + 1, end)
+                if startswith(_MESSAGE, brace - len(_MESSAGE)):
+                    lines += 1
+                    if not self._log:
+                        raw, seen = newest.above_and_cut(block, start, end)
+                        if seen < brace:
+                            seen = end
+                    # The message stands in front of `seen`.
+                    for anchor in anchors:
+                        if find(anchor, brace, seen) >= 0:
+                            self._entry(block, start, end, seen)
+                            break
+                    else:
+                        if self.cards.calls and self._is_result(block, start, seen):
+                            self._take(block, start, end, counted=False)
+                elif startswith(_ATTACHMENT, brace - len(_ATTACHMENT)):
+                    lines += 1
+                    if not self._log:
+                        raw = newest.above(block, start, end)
+                else:
+                    raw = self._line(block, start, end)
             if raw is not None:
                 above.append((raw, start, end))
             start = end + 1
         self._confirm(block, above)
-        self._report.records += self._lines - len(self._damaged)
+        self._report.records += lines + self._lines - len(self._damaged)
         self._report.damaged += len(self._damaged)
 
     def _entry(self, block: Bytes, start: int, end: int, seen: int) -> None:
@@ -158,7 +168,8 @@ class Reading:
             if start == end:
                 return None
         other, kind = self._kind(block, start, end)
-        if not self._knows_session or not (other or not self._may_matter(block, start, end)):
+        tells = not self.session_id or (self.is_sidechain is None and not other)
+        if (tells and not self._log) or (not other and self._may_matter(block, start, end)):
             self._take(block, start, end, counted=kind != "")
         return None if self._log or kind == _BLOB else self.newest.above_at_head(block, start, end)
 
@@ -222,7 +233,8 @@ class Reading:
         if not self.session_id:
             names = (entry.get("sessionId"), entry.get("session_id"))
             self.session_id = next((name for name in names if isinstance(name, str) and name), "")
-        if self.is_sidechain is None and entry.get("type") in ("user", "assistant"):
+        is_talk = entry.get("type") in ("user", "assistant") and "attachment" not in entry
+        if self.is_sidechain is None and is_talk:
             self.is_sidechain = entry.get("isSidechain") is True
         self._knows_session = bool(self.session_id) and self.is_sidechain is not None
 

@@ -164,7 +164,9 @@ def is_log(path: Path) -> bool:
             entry = jsonl.parse(line)
         except ValueError:
             continue
-        if isinstance(entry, dict) and entry.get("type") in ("user", "assistant"):
+        if not isinstance(entry, dict) or "attachment" in entry:
+            continue
+        if entry.get("type") in ("user", "assistant"):
             return entry.get("isSidechain") is True
     return False
 
