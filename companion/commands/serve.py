@@ -21,9 +21,10 @@ PROBE_TIMEOUT_S = 5.0
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``serve [--demo]``."""
+    """``serve [--demo]``; surplus arguments are ignored, as the contract has it."""
     parser = subparsers.add_parser("serve", add_help=False)
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("ignored", nargs="*")
 
 
 def run(args: argparse.Namespace) -> int:

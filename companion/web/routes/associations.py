@@ -47,4 +47,5 @@ def delete(request: Request, services: Services) -> Response:
     except CompanionError as exc:
         logs.debug_event("associations expunge failed", {"error": str(exc)})
         raise
+    logs.debug_event("associations expunged", {"removedEvents": removed})
     return json_response(200, {"removedEvents": removed})

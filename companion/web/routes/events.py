@@ -18,6 +18,7 @@ def get(request: Request, services: Services) -> Stream:
         raise BadRequest("boardUuid and boardPath are required")
     try:
         board = services.registry.register(board_uuid, board_path)
+        logs.debug_event("board registered", {"boardUuid": board.uuid, "boardPath": board.path})
         subscription = services.ledger.subscribe(
             board.uuid, request.headers.get("last-event-id"), request.cut
         )

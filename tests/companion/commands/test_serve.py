@@ -1,24 +1,42 @@
 """``serve`` as a process: the line it prints, the port it takes, how it ends."""
 
+import contextlib
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 from pathlib import Path
+from typing import Dict, List
 
 import pytest
 
-from tests.companion.commands.conftest import Mdello
+from tests.companion.commands.conftest import MakeCard, Mdello
+from tests.companion.web.talk import Talk
 
 
-def test_it_says_where_it_listens_and_answers(mdello: Mdello) -> None:
-    """One line on stdout, pinned by the contract; then it serves."""
-    server = mdello.start()
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["serve", "surplus", "arguments"]])
+def test_it_says_where_it_listens_and_answers(mdello: Mdello, arguments: List[str]) -> None:
+    """One line on stdout, pinned by the contract; then it serves. ``serve`` need not be said."""
+    server = subprocess.Popen(
+        [sys.executable, str(mdello.program), *arguments],
+        env=mdello.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    mdello.servers.append(server)
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    assert line == f"Mdello companion listening at http://127.0.0.1:{mdello.port}\n"
     health = mdello.ask("GET", "/health")
     assert health["name"] == "mdello" and health["pid"] == server.pid
     assert health["problems"] == []
+    assert mdello.stop(server)[:2] == (0, "")
 
 
 def test_without_a_board_it_says_how_to_make_one(mdello: Mdello) -> None:
@@ -123,12 +141,126 @@ def test_an_empty_environment_value_counts_as_unset(mdello: Mdello, name: str) -
     assert os.path.exists(mdello.home / ".local" / "state" / "mdello" / "companion.jsonl")
 
 
-def test_debug_lines_have_the_contracts_form(mdello: Mdello) -> None:
+def provoke_every_debug_line(mdello: Mdello, card: Path) -> None:
+    """Whatever a companion says with ``DEBUG=1``, it is said once at least."""
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": f"see {card}"}
+    for status in ("idle", "idle"):
+        mdello.report(card, status)
+    mdello.report(card.with_name("none.md"), "idle")
+    mdello.ask("POST", "/hooks/claude", prompt)
+    mdello.ask("POST", "/hooks/claude", {"hook_event_name": "Setup", "session_id": "s"})
+    with Talk(mdello.port) as talk:
+        talk.ask("POST", "/associations", b"{")
+        talk.ask("POST", "/hooks/claude", b"{", (("Content-Type", "application/json"),))
+        talk.ask("POST", "/hooks/claude", b"{}", (("Content-Type", "text/plain"),))
+        talk.ask("GET", f"/events?boardUuid=x&boardPath={card.parent}%00")
+    with Talk(mdello.port) as talk:
+        path = f"/events?boardUuid=x&boardPath={card.parent}"
+        talk.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).head()
+        talk.event()
+    mdello.ask("DELETE", "/associations?cardUuid=uuid-a")
+
+
+def test_debug_lines_have_the_contracts_form(mdello: Mdello, make_card: MakeCard) -> None:
     """``DEBUG=1`` shows events on stderr as prefix, message and JSON; nothing on stdout."""
+    assert mdello("board", "init", "board").returncode == 0
+    card = make_card(mdello.home / "board", "a.md", "uuid-a")
     server = mdello.start(DEBUG="1")
-    mdello.ask("GET", "/associations")
+    provoke_every_debug_line(mdello, card)
     _, out, err = mdello.stop(server)
-    lines = err.splitlines()
-    assert any(line.startswith('[mdello-companion] request received {"') for line in lines)
-    assert any(line.startswith("[mdello-companion] server listening {") for line in lines)
     assert out == ""
+    messages: Dict[str, int] = {}
+    for line in err.splitlines():
+        assert line.startswith("[mdello-companion] ")
+        message, brace, details = line[len("[mdello-companion] ") :].partition(" {")
+        assert isinstance(json.loads(brace.strip() + details), dict)
+        messages[message] = messages.get(message, 0) + 1
+    assert set(messages) == {
+        "server listening",
+        "request received",
+        "association recorded",
+        "association unchanged",
+        "association ignored",
+        "association request failed",
+        "associations expunged",
+        "hook recorded",
+        "hook ignored",
+        "hook rejected",
+        "hook request failed",
+        "board registered",
+        "board registration failed",
+        "event stream subscribed",
+        "event stream unsubscribed",
+    }
+    assert (messages["association recorded"], messages["association unchanged"]) == (2, 1)
+
+
+@pytest.mark.parametrize("value", ["0", "true", "", "11"])
+def test_without_debug_events_are_silent(mdello: Mdello, make_card: MakeCard, value: str) -> None:
+    """Only exactly 1 asks for them."""
+    assert mdello("board", "init", "board").returncode == 0
+    card = make_card(mdello.home / "board", "a.md", "uuid-a")
+    server = mdello.start(DEBUG=value)
+    provoke_every_debug_line(mdello, card)
+    assert mdello.stop(server) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("locale", "name"),
+    [
+        ({"LC_ALL": "C"}, "k\u00e4rtchen \ud55c.md"),
+        ({"LC_ALL": "", "LANG": "C", "PYTHONUTF8": "0"}, "k\u00e4rtchen \ud55c.md"),
+        # Here Python itself cannot spell other names.
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "card.md"),
+    ],
+    ids=["C", "LANG=C", "ASCII only"],
+)
+def test_a_locale_without_utf8_does_no_harm(
+    mdello: Mdello, make_card: MakeCard, locale: Dict[str, str], name: str
+) -> None:
+    """What agents send is UTF-8 whatever the terminal is: cards, log and events stay whole."""
+    assert mdello("board", "init", "board").returncode == 0
+    card = make_card(mdello.home / "board", name, "\u00fc-1")
+    server = mdello.start(DEBUG="1", **locale)
+    prompt = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "\U0001f600",
+        "prompt": f"\U0001f600 {card}",
+    }
+    assert mdello.ask("POST", "/hooks/claude", prompt) == {}
+    (held,) = mdello.ask("GET", "/associations")
+    assert (held["cardUuid"], held["cardPath"], held["sessionId"]) == ("\u00fc-1", str(card), "\U0001f600")
+    code, out, err = mdello.stop(server)
+    assert (code, out) == (0, "") and "Traceback" not in err and "Logging error" not in err
+    log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
+    assert json.loads(log.read_bytes().decode("utf-8")) == held
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 0.9])
+def test_kill_minus_nine_loses_nothing_that_was_acknowledged(
+    mdello: Mdello, make_card: MakeCard, seconds: float
+) -> None:
+    """The server dies in the middle of 200 reports; the next one has every record that was answered."""
+    assert mdello("board", "init", "board").returncode == 0
+    cards = [make_card(mdello.home / "board", f"{n}.md", f"uuid-{n}") for n in range(10)]
+    server = mdello.start()
+    begun = time.monotonic()
+    answered: Dict[str, Dict[str, object]] = {}
+    for number in range(200):
+        if number >= 20 and time.monotonic() - begun > seconds:
+            server.kill()
+        status = ("running", "idle", "waiting_for_input")[number % 3]
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            record = mdello.report(cards[number % 10], status, f"s-{number % 70}")
+            answered[f"{record['cardUuid']} {record['sessionId']}"] = record
+    server.kill()
+    server.wait(timeout=20)
+    assert len(answered) >= 20
+    mdello.start()
+    held = {f"{each['cardUuid']} {each['sessionId']}": each for each in mdello.ask("GET", "/associations")}
+    lost = {key: record for key, record in answered.items() if held.get(key) != record}
+    # The record under way when it died may be there although its answer was not.
+    assert all(held[key]["updatedAt"] >= record["updatedAt"] for key, record in lost.items())
+    assert len(lost) <= 1 and set(answered) <= set(held)
+    log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
+    assert all(json.loads(line) for line in log.read_text(encoding="utf-8").splitlines())

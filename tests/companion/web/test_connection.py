@@ -20,6 +20,11 @@ ORIGIN = (("Origin", SITE),)
 EVERY_PATH = ("/associations", "/events", "/settings", "/health", "/nowhere", "/hooks/toy", "/hooks/toy/x")
 
 
+def test_no_route_is_missing_from_the_paths_above() -> None:
+    """What holds for every path is asked of every route of the table."""
+    assert {route.path for route in router.ROUTES} - {router._ANY_HARNESS} <= set(EVERY_PATH)
+
+
 @pytest.mark.parametrize("path", EVERY_PATH)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "HEAD"])
 def test_a_foreign_host_is_refused_everywhere(world: World, path: str, method: str) -> None:

@@ -57,6 +57,23 @@ def test_a_board_is_registered_by_listening(world: World, tmp_path: Path) -> Non
     assert (stored["uuid"], stored["path"]) == ("new", str(folder))
 
 
+@pytest.mark.parametrize("what", ["nothing", "a file", "an empty folder"])
+def test_what_is_at_a_boards_path_is_not_asked(world: World, tmp_path: Path, what: str) -> None:
+    """Neither a folder nor its board file must be there; the boards that are there go on."""
+    place = tmp_path / "place"
+    if what == "a file":
+        place.write_text("")
+    elif what == "an empty folder":
+        place.mkdir()
+    world.record(world.card_a)
+    with world.listen("new", place) as stream:
+        assert stream.event().json() == []
+    assert "new" in [board.uuid for board in world.registry.boards()]
+    with world.listen() as stream:
+        kept: Any = stream.event().json()
+        assert [record["cardUuid"] for record in kept] == ["card-a"]
+
+
 def test_a_new_listener_brings_all_streams_up_to_date(world: World) -> None:
     """Of every board: that is what reconciling found."""
     with world.listen() as first:
