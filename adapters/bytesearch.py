@@ -67,14 +67,7 @@ class Newest:
         A value at the end of the top level is known to be the one; otherwise each occurrence in the
         line counts, nested ones too.
         """
-        at = block.rfind(self.name, max(start, end - _TAIL_BYTES), end)
-        if at > 0 and block[at - 1] != 0x5C:
-            close = at + self._member_bytes
-            if block.startswith(self._start, at) and self._is_last(block, close, end):
-                raw = bytes(block[close - self._width : close])
-                if b'"' not in raw and b"\\" not in raw:
-                    return raw if raw > self._bytes else None
-        return self._greatest(block, start, end)
+        return self._above_at_tail(block, start, end, block.rfind(self.name, start, end))
 
     def above_and_cut(self, block: Bytes, start: int, end: int) -> Tuple[Optional[bytes], int]:
         """Like :meth:`above`, for a line that may hold ``before`` in its middle.
@@ -83,22 +76,34 @@ class Newest:
         """
         # Every other line of a transcript comes by here; a regular expression would take half of
         # all the time. So it is the spelling of a writer that puts no blanks in, else the long way.
-        at = block.rfind(self.name, max(start, end - _TAIL_BYTES), end)
-        if at < 0:
-            close = block.find(self._before, start, end)
-            at = close - self._member_bytes
-            if at > start and block.startswith(self._start, at) and block[at - 1] != 0x5C:
-                raw = bytes(block[close - self._width : close])
-                if b'"' not in raw and b"\\" not in raw:
-                    return (raw if raw > self._bytes else None), at
-        return self.above(block, start, end), end
+        at = block.rfind(self.name, end - _TAIL_BYTES if end - start > _TAIL_BYTES else start, end)
+        if at >= 0:
+            return self._above_at_tail(block, start, end, at), end
+        close = block.find(self._before, start, end)
+        at = close - self._member_bytes
+        if at > start and block.startswith(self._start, at) and block[at - 1] != 0x5C:
+            raw = bytes(block[close - self._width : close])
+            if b'"' not in raw and b"\\" not in raw:
+                return (raw if raw > self._bytes else None), at
+        return self._greatest(block, start, end), end
+
+    def _above_at_tail(self, block: Bytes, start: int, end: int, at: int) -> Optional[bytes]:
+        """Like :meth:`above`; ``at`` is where the key stands last in the line, or -1."""
+        if at > start and block[at - 1] != 0x5C and block.startswith(self._start, at):
+            close = at + self._member_bytes
+            raw = bytes(block[close - self._width : close])
+            if b'"' not in raw and b"\\" not in raw and self._is_last(block, close, end):
+                return raw if raw > self._bytes else None
+        return self._greatest(block, start, end) if at >= 0 else None
 
     def _is_last(self, block: Bytes, close: int, end: int) -> bool:
         """Whether only plain members follow the value whose closing quote stands at ``close``."""
-        tail = bytes(block[close : min(end, close + _TAIL_BYTES)])
+        if end - close > _TAIL_BYTES:
+            return False
+        tail = bytes(block[close:end])
         if tail in self._tails:
             return True
-        if len(tail) == _TAIL_BYTES or not _REST.match(tail):
+        if not _REST.match(tail):
             return False
         if len(self._tails) < _MAX_TAILS:  # most lines of a file end in the same way
             self._tails.add(tail)

@@ -106,7 +106,7 @@ class Reading:
         self._lines = lines = 0
         self._damaged.clear()
         above = []
-        newest, name, anchors = self.newest, self.newest.name, self._anchors
+        newest, name, anchors, calls = self.newest, self.newest.name, self._anchors, self.cards.calls
         find, startswith = block.find, block.startswith
         while start < stop:
             end = find(b"\n", start, stop)
@@ -140,7 +140,7 @@ class Reading:
                             self._entry(block, start, end, seen)
                             break
                     else:
-                        if self.cards.calls and self._is_result(block, start, seen):
+                        if calls and self._is_result(block, start, seen):
                             self._take(block, start, end, counted=False)
                 elif startswith(_ATTACHMENT, brace - len(_ATTACHMENT)):
                     lines += 1

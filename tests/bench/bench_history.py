@@ -3,8 +3,9 @@
 ``python3 tests/bench/bench_history.py [--megabytes N]``: writes transcripts of N MB (200) and one of
 1 GB into a temporary folder, which is removed again.
 
-The mix: request records with a system prompt full of ``.md``, repeated messages, tool output (Python's
-own library serves as text), prompts, edits. One line in a few hundred leads to a card.
+The mix: request records with a system prompt full of ``.md`` and the tools' schemas, some 100 KB for
+each prompt, as the program writes them; repeated messages, tool output (Python's own library serves as
+text), prompts, edits. One line in a few hundred leads to a card.
 """
 
 import argparse
@@ -244,7 +245,8 @@ SYSTEM_PROMPT = "\n".join(
 TOOLS = [
     {
         "name": name,
-        "description": f'{name}: does one thing.\n\nUsage:\n- Say "what" it is for.\n- See docs/{name}.md.\n',
+        "description": f"{name}: does one thing.\n\nUsage:\n"
+        + "".join(f'- Say "what" it is for ({number}).\n- See docs/{name}.md.\n' for number in range(12)),
         "input_schema": {
             "type": "object",
             "properties": {
@@ -255,7 +257,10 @@ TOOLS = [
             "additionalProperties": False,
         },
     }
-    for name in ("Bash", "Edit", "Glob", "Grep", "Read", "Task", "TodoWrite", "WebFetch", "Write")
+    for name in (
+        *("Bash", "BashOutput", "Edit", "ExitPlanMode", "Glob", "Grep", "KillShell", "NotebookEdit"),
+        *("Read", "Skill", "SlashCommand", "Task", "TodoWrite", "WebFetch", "WebSearch", "Write"),
+    )
 ]
 
 
