@@ -298,6 +298,15 @@ def test_routine_events_are_published_only_when_they_are_news(talk: Any) -> None
     assert talk.agent_stop("g") == "-"
 
 
+@pytest.mark.parametrize("name", sorted(set(hooks.EFFECTS) - {"PostToolUse", "UserPromptSubmit"}))
+def test_no_other_event_finds_cards(talk: Any, name: str) -> None:
+    """Neither a failed edit, nor one that begins, is asked about or is told again in a batch."""
+    edit = {"tool_name": "Write", "tool_input": {"file_path": "/b/c.md"}, "tool_use_id": "t"}
+    talk.prompt()
+    talk.send(name, prompt="see /b/c.md", cwd="/b", tool_calls=[edit], **edit)
+    assert talk.cards == []
+
+
 def test_an_unchanged_state_is_not_handed_back(talk: Any) -> None:
     """So that nothing is written for an event that changed nothing."""
     assert (

@@ -142,6 +142,16 @@ def test_every_subscribed_event_has_one_hook_from_the_table(context: InstallCont
             assert hook["url"] == URL
 
 
+def test_hooks_are_indented_json_with_a_timeout_of_two_seconds(context: InstallContext) -> None:
+    """A hook that hangs costs its whole timeout, each time; an editor can show the file."""
+    do_install(context)
+    for transport in ("http", "command"):
+        do_install(replace(context, transport=transport))
+        assert {hook["timeout"] for hook in hooks_of(context).values()} == {2}
+        text = (plugin_dir(context) / "hooks" / "hooks.json").read_text("utf-8")
+        assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
+
+
 def test_only_events_of_the_oldest_version_are_subscribed(context: InstallContext) -> None:
     """One name that an older version does not know would make it drop the whole file."""
     do_install(context)

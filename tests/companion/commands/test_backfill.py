@@ -206,6 +206,23 @@ def test_store_named_by_its_variable(place: Place, tmp_path: Path) -> None:
     assert f"{tmp_path / 'none'}: No such file or directory" in out
 
 
+@pytest.mark.parametrize("folder", ["-home-dev-My-Proj---x", "x", "\u65e5\u672c", "C--Users-x", "deep/er/-p"])
+def test_folders_of_sessions_may_have_any_name(place: Place, folder: str) -> None:
+    """Their names are lossy: where a session worked stands in its entries, and nowhere else."""
+    place.card("one", "u-1")
+    call = {"type": "tool_use", "id": "c", "name": "Write", "input": {"file_path": "one.md"}}
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "done"}
+    path = place.home / ".claude/projects" / folder / "s-1.jsonl"
+    path.parent.mkdir(parents=True)
+    for role, block in (("assistant", call), ("user", result)):
+        message = {"role": role, "content": [block]}
+        entry = {"type": role, "sessionId": "s-1", "cwd": str(place.board), "message": message}
+        with path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+    assert "Added 1;" in place.run()[1]
+    assert place.records()[0]["sessionFile"] == str(path)
+
+
 def test_old_file_is_outside_the_window(place: Place) -> None:
     """More than thirty days ago."""
     path = place.session("s-1", f"work on {place.card('one', 'u-1')}")

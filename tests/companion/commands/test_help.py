@@ -45,6 +45,27 @@ def test_the_home_is_shown_as_a_tilde() -> None:
     assert "/home/dev" not in text
 
 
+def test_columns_are_aligned_and_every_variable_is_listed() -> None:
+    """Two columns per section: a name of our own that the program reads is documented, with its default."""
+    text = help_text({"HOME": "/home/dev"})
+    for section in text.split("\n\n")[2:]:
+        rows = section.splitlines()[1:]
+        starts = {len(row) - len(row[2:].partition("  ")[2].lstrip()) for row in rows}
+        assert len(starts) == 1, section
+    for line in (
+        "MDELLO_COMPANION_PORT (51618)",
+        "MDELLO_COMPANION_CONFIG (~/.config/mdello/companion.json)",
+        "MDELLO_COMPANION_DATA (~/.local/state/mdello/companion.jsonl)",
+        "XDG_CONFIG_HOME (~/.config)",
+        "XDG_STATE_HOME (~/.local/state)",
+        "CLAUDE_SESSIONS_DIR projects)",
+        "DEBUG 1:",
+    ):
+        name, _, default = line.partition(" ")
+        (row,) = [row for row in text.splitlines() if row.startswith(f"  {name} ")]
+        assert default in row
+
+
 def test_variables_of_every_agent_are_listed() -> None:
     """What an adapter reads from the environment is documented by the adapter itself."""
     text = help_text({"HOME": "/home/dev"})

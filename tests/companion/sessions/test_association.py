@@ -64,6 +64,18 @@ def test_legacy_statuses(old: str, new: Status) -> None:
     assert from_json({**FULL, "status": old}).status is new
 
 
+def test_there_are_five_statuses() -> None:
+    """Spelled as on the wire."""
+    for word in ("idle", "running", "waiting_for_input", "ready_for_review", "closed"):
+        assert from_json({**FULL, "status": word}).to_json()["status"] == word
+    assert len(Status) == 5
+
+
+def test_an_empty_session_file_is_valid() -> None:
+    """It is a string; that it counts as not given is the ledger's business."""
+    assert from_json({**FULL, "sessionFile": ""}).session_file == ""
+
+
 def test_no_harness_is_renamed() -> None:
     """``claude-code`` is another harness than ``claude``."""
     assert from_json({**FULL, "harness": "claude-code"}).harness == "claude-code"

@@ -316,6 +316,27 @@ def test_the_fold_of_the_log_is_the_state_after_a_restart(
     assert make_ledger(tmp_path, boards).associations() == before
 
 
+def test_a_log_of_nothing_but_junk_is_an_empty_log(
+    tmp_path: Path, boards: FakeBoards, ledger: Ledger
+) -> None:
+    """Nothing is held, and the next record is found again."""
+    ledger.close()
+    log_of(tmp_path).write_bytes(b'junk\n{"half": \n[]\n\xff\xfe\n{"status": "idle"}')
+    fresh = make_ledger(tmp_path, boards)
+    assert fresh.associations() == []
+    fresh.ingest(body("/b1/a.md"))
+    fresh.close()
+    assert short(make_ledger(tmp_path, boards).associations()) == [("/b1/a.md", "s1", "running")]
+
+
+def test_a_first_report_with_an_empty_session_file_is_taken(ledger: Ledger) -> None:
+    """It is valid, names no file, and a real one that comes later takes its place for good."""
+    assert ledger.ingest(body("/b1/a.md", sessionFile="")) is not None
+    ledger.ingest(body("/b1/a.md", sessionFile="/f"))
+    ledger.ingest(body("/b1/a.md", sessionFile="", status="closed"))
+    assert ledger.associations()[0]["sessionFile"] == "/f"
+
+
 # -- forgetting
 
 
