@@ -91,6 +91,8 @@ class PastSession:
     session_id: str
     """Empty when the file names none; such a session is counted as scanned, never matched."""
     session_file: Optional[str]
+    """None when this is no session of its own (a sub-agent's log, a file that cannot be read): it is
+    then not counted either, and stands in the report."""
     updated_at: Optional[str]
     """The greatest timestamp in the file (UTC ISO-8601), None when there is none."""
     card_paths: Tuple[str, ...]
@@ -172,8 +174,9 @@ class Adapter(Protocol):
     def read_session(
         self, path: Path, needles: Tuple[bytes, ...], cwd: Optional[str], report: ReadReport
     ) -> PastSession:
-        """One session file. ``needles``: byte strings of which every interesting path holds at
-        least one (spellings of the boards' folders); empty means: all paths are interesting."""
+        """One session file. ``needles``: byte strings of which every line that leads to a card holds
+        at least one (the names of the boards' folders); empty means: all paths are interesting.
+        ``cwd``: the folder of relative paths in entries that name none of their own."""
 
     def install(self, context: InstallContext) -> InstallReport:
         """Make the agent report to us. A second call changes nothing. AdapterError when refused."""
