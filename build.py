@@ -374,9 +374,7 @@ def test(arguments: List[str], fast: bool, every: bool) -> int:
     """
     pythons = find_pythons()
     build_if_needed(pythons)
-    if not fast and check_style(pythons[-1]) != 0:
-        return 1
-    status = 0
+    status = 0 if fast else check_style(pythons[-1])
     for python in [pythons[-1]] if fast else _to_test(pythons, every):
         status = pytest(python, ["-n", "auto", "--dist", "worksteal", "-m", "not e2e", *arguments]) or status
     if not fast:

@@ -83,9 +83,7 @@ def interpreters() -> List[Interpreter]:
     candidates = [Path(sys.executable)]
     for folder in REAL_ENVIRON.get("PATH", os.defpath).split(os.pathsep):
         candidates += sorted(Path(folder).glob("python[23].*[0-9]")) if folder else []
-    pyenv = REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(
-        REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv"
-    )
+    pyenv = REAL_ENVIRON.get("PYENV_ROOT") or os.path.join(REAL_ENVIRON.get("HOME", "/nonexistent"), ".pyenv")
     candidates += sorted(Path(pyenv).glob("versions/*/bin/python"))
     found: Dict[Tuple[int, int], str] = {}
     for candidate in candidates:

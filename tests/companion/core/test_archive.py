@@ -113,8 +113,7 @@ def test_import_all_imports_every_module() -> None:
 def test_import_all_works_in_the_archive(pyz: Path, clean_environ: Dict[str, str]) -> None:
     """Modules compiled and not compiled are found alike."""
     command = (
-        "from companion.core import archive;"
-        "print(archive.import_all('companion.core'), archive.__file__)"
+        "from companion.core import archive;print(archive.import_all('companion.core'), archive.__file__)"
     )
     environ = {**clean_environ, "SHIV_INTERPRETER": "1", "SHIV_ROOT": "/proc/no/such"}
     done = subprocess.run(
