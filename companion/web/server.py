@@ -12,6 +12,8 @@ import selectors
 import socket
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from socketserver import TCPServer
 from typing import List, Optional, Set
 
 from companion.core import config, logs
@@ -30,6 +32,26 @@ _BACKLOG = 512
 _PAUSE_S = 0.05
 # After this the process may go: threads are daemons and hold nothing that needs an orderly end.
 _CUT_WAIT_S = 0.5
+
+
+class Listener(HTTPServer):
+    """One listening socket. OSError when the address does not exist here or is taken."""
+
+    # A restart must not wait for connections of the last life. Two sockets that are bound like
+    # this can both be bound before either listens; listen() settles it, hence both in one go.
+    allow_reuse_address = True
+    allow_reuse_port = False
+    request_queue_size = _BACKLOG
+
+    def __init__(self, family: socket.AddressFamily, address: str, port: int) -> None:
+        self.address_family = family
+        super().__init__((address, port), BaseHTTPRequestHandler)
+
+    def server_bind(self) -> None:
+        """Not the base's, which asks a name server for our own name: that can take seconds."""
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        TCPServer.server_bind(self)
 
 
 class CompanionServer:
@@ -51,7 +73,7 @@ class CompanionServer:
             stopping=threading.Event(),
         )
         self._places = threading.BoundedSemaphore(_affordable(limits.connections))
-        self._listeners: List[socket.socket] = []
+        self._listeners: List[Listener] = []
         self._selector = selectors.DefaultSelector()
         self._reception = Reception(self._wait_for_client, self._serve, self._turn_away)
         # Guards the connections; told whenever one of them ends.
@@ -65,13 +87,13 @@ class CompanionServer:
 
     def bind(self) -> None:
         """Take the port and listen; clients wait until we serve. OSError (EADDRINUSE) as it comes."""
-        listener = _listen(socket.AF_INET, "127.0.0.1", self.port)
-        self.port = listener.getsockname()[1]
+        listener = Listener(socket.AF_INET, "127.0.0.1", self.port)
+        self.port = listener.server_address[1]
         self._listeners.append(listener)
         # Asked now rather than by the first request: later nothing should be left to find out.
         peer.kernel_tells()
         try:
-            self._listeners.append(_listen(socket.AF_INET6, "::1", self.port))
+            self._listeners.append(Listener(socket.AF_INET6, "::1", self.port))
         except OSError as exc:
             self.ipv6_problem = exc.strerror or str(exc)
             _log.info("not serving [::1]:%d: %s", self.port, self.ipv6_problem)
@@ -83,9 +105,10 @@ class CompanionServer:
             self._end()
             return
         logs.debug_event("server listening", {"port": self.port})
-        for sock in (*self._listeners, self._wake_reader):
-            sock.setblocking(False)
-            self._selector.register(sock, selectors.EVENT_READ)
+        for listener in self._listeners:
+            listener.socket.setblocking(False)
+            self._selector.register(listener, selectors.EVENT_READ, listener)
+        self._selector.register(self._wake_reader, selectors.EVENT_READ)
         try:
             self._reception.open()
             select.select([self._wake_reader], [], [])
@@ -118,16 +141,15 @@ class CompanionServer:
             for key, _ in self._selector.select():
                 if key.fileobj is self._wake_reader or not self._take_place():
                     break  # Nobody ever reads what woke us, so that all who wait are woken.
-                connection = self._accept(key.fileobj)
+                connection = self._accept(key.data)
                 if connection is not None:
                     return connection
         return None
 
-    def _accept(self, listener: object) -> Optional[Connection]:
+    def _accept(self, listener: Listener) -> Optional[Connection]:
         """The client that knocked; None when it has left already. The place taken is given back then."""
-        assert isinstance(listener, socket.socket)
         try:
-            sock, _ = listener.accept()
+            sock, _ = listener.get_request()
         except OSError as exc:
             self._places.release()
             if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
@@ -185,7 +207,9 @@ class CompanionServer:
             self._wake_writer.send(b"\0")
         self._reception.wait_closed(_CUT_WAIT_S)
         self._selector.close()
-        for sock in (*self._listeners, self._wake_reader, self._wake_writer):
+        for listener in self._listeners:
+            listener.server_close()
+        for sock in (self._wake_reader, self._wake_writer):
             sock.close()
         self._shared.services.hub.close()
         for connection in self.connections():
@@ -199,23 +223,6 @@ class CompanionServer:
     def _wait_for_the_end(self, timeout_s: float) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._connections, timeout_s)
-
-
-def _listen(family: int, address: str, port: int) -> socket.socket:
-    """A listening socket. OSError when the address does not exist here or is taken."""
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        # A restart must not wait for connections of the last life. (On Linux two sockets can then
-        # bind the same port before either listens; listen() settles it, hence both in here.)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((address, port))
-        listener.listen(_BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 def _affordable(connections: int) -> int:

@@ -45,14 +45,14 @@ def test_both_loopback_addresses_are_served(world: World) -> None:
 
 def test_a_missing_second_address_is_only_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the system says about it."""
-    listen = server_module._listen
+    listen = server_module.Listener
 
-    def only_ipv4(family: int, address: str, port: int) -> socket.socket:
+    def only_ipv4(family: socket.AddressFamily, address: str, port: int) -> server_module.Listener:
         if family == socket.AF_INET6:
             raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
         return listen(family, address, port)
 
-    monkeypatch.setattr(server_module, "_listen", only_ipv4)
+    monkeypatch.setattr(server_module, "Listener", only_ipv4)
     world = World(tmp_path).start()
     assert world.server.ipv6_problem == "Cannot assign requested address"
     with world.talk() as talk:
@@ -62,7 +62,7 @@ def test_a_missing_second_address_is_only_noted(tmp_path: Path, monkeypatch: pyt
 
 def test_only_loopback_is_served(world: World) -> None:
     """The listening sockets are bound to nothing else."""
-    addresses = [listener.getsockname()[0] for listener in world.server._listeners]
+    addresses = [listener.socket.getsockname()[0] for listener in world.server._listeners]
     assert set(addresses) <= {"127.0.0.1", "::1"}
 
 
