@@ -4,7 +4,7 @@ import math
 import re
 import time
 from datetime import datetime, timezone
-from typing import Callable, Optional
+from typing import Callable, Optional, Tuple
 
 WallClock = Callable[[], float]
 """Returns Unix seconds; ``time.time`` outside tests."""
@@ -15,6 +15,8 @@ _ISO = re.compile(
     r"([Zz]|[+-][0-9]{2}:?[0-9]{2})"
 )
 
+_last_second: Tuple[int, str] = (0, "1970-01-01T00:00:00")  # Events come in bursts: see iso_utc.
+
 
 def iso_utc(unix_s: float) -> str:
     """UTC ISO-8601 with milliseconds and ``Z``, e.g. ``2026-01-31T09:05:00.250Z``.
@@ -22,9 +24,14 @@ def iso_utc(unix_s: float) -> str:
     Milliseconds are cut, not rounded, so a time never lies in the future. (But for the hundredth
     of a millisecond that a float of today's size may lack: ``x.001`` must not become ``x.000``.)
     """
+    global _last_second
     whole, ms = divmod(math.floor(round(unix_s * 1000, 2)), 1000)
-    moment = datetime.fromtimestamp(whole, timezone.utc)
-    return f"{moment.isoformat()[:19]}.{ms:03d}Z"  # strftime takes ten times as long
+    known, text = _last_second  # One object, so that threads never see halves of two.
+    if known != whole:
+        # strftime takes ten times as long.
+        text = datetime.fromtimestamp(whole, timezone.utc).isoformat()[:19]
+        _last_second = (whole, text)
+    return f"{text}.{ms:03d}Z"
 
 
 def parse_iso(text: str) -> Optional[float]:

@@ -13,7 +13,8 @@ import stat
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterator, Optional
+from types import TracebackType
+from typing import Callable, Iterator, Optional, Type
 
 try:  # Windows has no fcntl; locking is then left out, as on a file system without locks.
     import fcntl
@@ -73,28 +74,75 @@ def write_atomically(
     moment and may raise to leave everything as it was. OSError when it cannot be written; the
     old content is then untouched and nothing is left beside it.
     """
-    target = real_target(path)
-    try:
-        before: Optional[os.stat_result] = os.stat(target)
-    except FileNotFoundError:
-        before = None
-    beside = target.with_name(f".{target.name[:_NAME_PART]}.{os.getpid()}-{next(_names)}.tmp")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
-    try:
-        try:
-            write_all(fd, data)
-            _keep_owner_and_mode(fd, before, mode)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+    with Replacement(path, mode) as new:
+        new.write(data)
+        new.sync()
         if before_replacing is not None:
             before_replacing()
-        os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise
-    sync_dir(target.parent)
+        new.take_place()
+    sync_dir(new.target.parent)
+
+
+class Replacement:
+    """A file that is written beside another one, and then takes its place in one step.
+
+    For :func:`write_atomically`, and for a log whose writers must not wait for a disk: they go on
+    with the old file until :meth:`take_place`. A context: what has not taken its place by the end
+    is removed. Links, owner and mode are treated as in :func:`write_atomically`. Not safe for threads.
+
+    Args:
+        path: the file to replace; OSError when nothing can be written beside it.
+        mode: of a file that is new.
+    """
+
+    def __init__(self, path: Path, mode: int = PRIVATE_FILE_MODE) -> None:
+        self.target = real_target(path)
+        """What is replaced: the end of a chain of symlinks."""
+        try:
+            self._before: Optional[os.stat_result] = os.stat(self.target)
+        except FileNotFoundError:
+            self._before = None
+        self._mode = mode
+        name = f".{self.target.name[:_NAME_PART]}.{os.getpid()}-{next(_names)}.tmp"
+        self._beside = self.target.with_name(name)
+        self._fd = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
+        self._open = True
+        self._placed = False
+
+    def write(self, data: bytes) -> None:
+        """Add to the new content. OSError as it comes."""
+        write_all(self._fd, data)
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk; may take long. OSError as it comes."""
+        _keep_owner_and_mode(self._fd, self._before, self._mode)
+        os.fsync(self._fd)
+
+    def take_place(self) -> None:
+        """Replace the old file. Waits for no disk; :func:`sync_dir` makes it durable. OSError."""
+        self._close()
+        os.replace(self._beside, self.target)
+        self._placed = True
+
+    def __enter__(self) -> "Replacement":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if not self._placed:
+            with contextlib.suppress(OSError):
+                self._close()
+            with contextlib.suppress(OSError):
+                os.unlink(self._beside)
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            os.close(self._fd)
 
 
 def sweep(path: Path) -> None:

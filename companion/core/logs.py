@@ -7,11 +7,14 @@ form is the contract's. Otherwise warnings and errors appear as plain lines.
 import json
 import logging
 import sys
-from typing import Mapping
+from typing import Callable, Mapping, Union
 
 PREFIX = "[mdello-companion]"
 
 _details = logging.getLogger("mdello.events")
+
+Details = Union[Mapping[str, object], Callable[[], Mapping[str, object]]]
+"""What a debug line tells; a function is called only when the line is wanted."""
 
 
 class _PlainFormatter(logging.Formatter):
@@ -32,8 +35,9 @@ def configure(debug: bool) -> None:
     _details.setLevel(logging.DEBUG if debug else logging.INFO)
 
 
-def debug_event(message: str, details: Mapping[str, object]) -> None:
+def debug_event(message: str, details: Details) -> None:
     """One line of the contract's debug log. Prompts and file contents must not be in ``details``."""
     if _details.isEnabledFor(logging.DEBUG):
-        text = json.dumps(details, ensure_ascii=False, separators=(",", ":"), default=str)
+        told = details() if callable(details) else details
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
         _details.debug("%s %s", message, text)

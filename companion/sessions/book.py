@@ -39,7 +39,7 @@ class Book:
         ``problem``."""
         self._read_log()
         if self.overgrown:
-            self.journal.compact()
+            self.journal.compact(alone=True)
         self.journal.open()
 
     def places(self) -> Set[Place]:

@@ -3,12 +3,13 @@
 import contextlib
 import json
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping as AnyMapping
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 from adapters.contract import SessionState, Status
 from companion.core.errors import StorageError
+from companion.sessions.chores import Chores
 from companion.sessions.journal import Journal
 from companion.sessions.lines import json_bytes
 
@@ -19,11 +20,14 @@ MAX_STATE_BYTES = 64 * 1024
 # All states of one agent together: a state is a few hundred bytes, unless an adapter errs.
 MAX_TOTAL_BYTES = 8 * 1024 * 1024
 
+# Pause in front of a shortening of the log, and between two when one fails.
+SHORTEN_AFTER_S = 0.5
+
 _STATUS = {status.value: status for status in Status}
+_decoder = json.JSONDecoder()
 
 
-@dataclass(frozen=True)
-class Remembered:
+class Remembered(NamedTuple):
     """One session as it was after its last event."""
 
     harness: str
@@ -39,17 +43,24 @@ class Remembered:
         """A copy that the adapter may do with what it likes; None when there is none."""
         if not self.state:
             return None
-        state: SessionState = json.loads(self.state)
+        state: SessionState = _decoder.decode(self.state.decode("utf-8"))
         return state
 
 
 class HookStates:
-    """The states of all sessions of all agents. Safe to use from several threads."""
+    """The states of all sessions of all agents. Safe to use from several threads.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the log.
+        shorten_after_s: how long a log that has grown too long waits for its rewrite, in seconds;
+            a thread of its own does it, and nobody who puts a state waits for it.
+    """
+
+    def __init__(self, path: Path, shorten_after_s: float = SHORTEN_AFTER_S) -> None:
         self._journal: Journal[Remembered] = Journal(
-            path, parse=_parse, dump=_dump, key=lambda each: (each.harness, each.session_id)
+            path, parse=_parse, encode=_line, key=lambda each: (each.harness, each.session_id)
         )
+        self._chores = Chores(self._shorten_log, shorten_after_s)
         self._lock = threading.Lock()  # Guards all that follows.
         # By harness, then by session id; the session that changed longest ago comes first.
         self._sessions: Dict[str, Dict[str, Remembered]] = {}
@@ -64,11 +75,10 @@ class HookStates:
 
     def load(self) -> None:
         """Take up what the log holds. An unreadable log is empty, with ``problem``."""
-        with self._lock:
-            with contextlib.suppress(StorageError):
-                for each in self._journal.read():
-                    self._keep(each)
-            self._shorten_log()
+        with self._lock, contextlib.suppress(StorageError):
+            for each in self._journal.read():
+                self._keep(each)
+        self._shorten_log()
 
     def get(self, harness: str, session_id: str) -> Optional[Remembered]:
         """What is remembered of a session, or None."""
@@ -95,22 +105,30 @@ class HookStates:
         """
         with self._lock:
             old = self._sessions.get(harness, {}).get(session_id)
-            new = Remembered(
-                harness=harness,
-                session_id=session_id,
-                state=self._encoded(state) if state is not None else (old.state if old else b""),
-                status=status or (old.status if old else None),
-                updated_at=updated_at,
-            )
-            if old is not None and (old.state, old.status) == (new.state, new.status):
+            encoded = self._encoded(state) if state is not None else (old.state if old else b"")
+            status = status or (old.status if old else None)
+            if old is not None and old.state == encoded and old.status is status:
                 return
+            new = Remembered(harness, session_id, encoded, status, updated_at)
             self._keep(new)
             self._journal.append(new)
-            self._shorten_log()
+            if self._overgrown():
+                self._chores.wake()
 
     def close(self) -> None:
         """Save what is unsaved and let go of the log."""
+        self._chores.close()
         self._journal.close()
+
+    def _shorten_log(self) -> bool:
+        """Leave one line for each session, if there are too many. True when that has to wait."""
+        with self._lock:
+            if not self._overgrown():
+                return False
+            # Under our lock, so that memory and log tell of the same moment.
+            mark = self._journal.mark()
+            live = [each for sessions in self._sessions.values() for each in sessions.values()]
+        return mark is None or not self._journal.rewrite_before(mark, live)
 
     # Everything below runs under the lock.
 
@@ -133,12 +151,9 @@ class HookStates:
             size -= len(sessions.pop(_least_wanted(sessions)).state)
         self._bytes[new.harness] = size
 
-    def _shorten_log(self) -> None:
+    def _overgrown(self) -> bool:
         live = sum(map(len, self._sessions.values()))
-        if self._journal.lines <= 2 * live + MAX_SESSIONS or self._journal.unsaved:
-            return
-        with contextlib.suppress(StorageError):  # The journal keeps the reason in ``problem``.
-            self._journal.rewrite(each for sessions in self._sessions.values() for each in sessions.values())
+        return self._journal.lines > 2 * live + MAX_SESSIONS and not self._journal.unsaved
 
 
 def _least_wanted(sessions: Dict[str, Remembered]) -> str:
@@ -150,19 +165,17 @@ def _least_wanted(sessions: Dict[str, Remembered]) -> str:
     return next(iter(sessions))
 
 
-def _dump(each: Remembered) -> Mapping[str, object]:
-    record: Dict[str, object] = {"harness": each.harness, "sessionId": each.session_id}
-    if each.state:
-        record["state"] = json.loads(each.state)
-    if each.status is not None:
-        record["status"] = each.status.value
-    record["updatedAt"] = each.updated_at
-    return record
+def _line(each: Remembered) -> bytes:
+    """One line of JSON. The state is JSON already, so it is set in as it is."""
+    head = json_bytes({"harness": each.harness, "sessionId": each.session_id})[:-1]
+    state = b',"state":' + each.state if each.state else b""
+    status = f',"status":"{each.status.value}"'.encode() if each.status is not None else b""
+    return b'%b%b%b,"updatedAt":%b}' % (head, state, status, json_bytes(each.updated_at))
 
 
 def _parse(record: object) -> Remembered:
     """ValueError for what is no record of ours."""
-    if not isinstance(record, Mapping):
+    if not isinstance(record, AnyMapping):
         raise ValueError("not an object")
     harness, session_id, updated_at = _texts(record, "harness", "sessionId", "updatedAt")
     state = record.get("state")

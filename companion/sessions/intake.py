@@ -12,10 +12,11 @@ read in a thread of its own, outside every lock, and the hook waits for it only 
 import logging
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Callable, Dict, Mapping, Optional, Protocol, Tuple, Type
+from typing import Callable, Dict, Optional, Protocol, Tuple, Type
 
 from adapters.contract import Adapter, HookEvent, ReadReport, Status, Translation
 from companion.core.clock import WallClock, iso_utc
@@ -59,7 +60,8 @@ class _Tally:
 
     events: int = 0
     last_event: Optional[str] = None
-    last_event_at: Optional[str] = None
+    last_event_at: Optional[float] = None
+    """Unix seconds."""
     unknown: Dict[str, int] = field(default_factory=dict)
     unusable: int = 0  # no object, no event name, or no session
     failed: int = 0  # an adapter raised, or a transcript could not be read
@@ -73,7 +75,7 @@ class _Tally:
     def to_json(self) -> Dict[str, object]:
         return {
             "lastEvent": self.last_event,
-            "lastEventAt": self.last_event_at,
+            "lastEventAt": iso_utc(self.last_event_at) if self.last_event_at is not None else None,
             "events": self.events,
             "unknownEvents": dict(self.unknown),
             "unusable": self.unusable,
@@ -104,11 +106,14 @@ class _Turn:
         self._desk = desk
         self._session_id = session_id
         self._before = before
-        self._over = threading.Event()
+        # Held until the turn is over. A lock, because an event is ten times as dear; only the one
+        # turn behind this one waits for it.
+        self._going_on = threading.Lock()
+        self._going_on.acquire()
 
     def __enter__(self) -> None:
         if self._before is not None:
-            self._before._over.wait()
+            self._before._going_on.acquire()
             self._before = None  # Otherwise a busy session would hold a chain of all its turns.
 
     def __exit__(
@@ -117,7 +122,7 @@ class _Turn:
         error: Optional[BaseException],
         trace: Optional[TracebackType],
     ) -> None:
-        self._over.set()
+        self._going_on.release()
         with self._desk.lock:
             if self._desk.last_turn.get(self._session_id) is self:
                 del self._desk.last_turn[self._session_id]
@@ -194,7 +199,10 @@ class HookIntake:
 
     def _desk(self, harness: str) -> _Desk:
         with self._lock:
-            return self._desks.setdefault(harness, _Desk())
+            desk = self._desks.get(harness)
+            if desk is None:
+                desk = self._desks[harness] = _Desk()
+            return desk
 
     # -- understanding; under the desk's lock
 
@@ -218,7 +226,7 @@ class HookIntake:
         if found.state is not None or status is not None:
             self._states.put(adapter.NAME, session_id, found.state, status, iso_utc(self._now()))
         if found.event is None:
-            debug_event("hook ignored", {"harness": adapter.NAME, "event": found.event_name})
+            debug_event("hook ignored", lambda: {"harness": adapter.NAME, "event": found.event_name})
         return found.event
 
     def _count(self, found: Translation, tally: _Tally) -> None:
@@ -226,7 +234,7 @@ class HookIntake:
             return
         tally.events += 1
         tally.last_event = found.event_name[:64]
-        tally.last_event_at = iso_utc(self._now())
+        tally.last_event_at = self._now()
         if not found.known:
             tally.count_unknown(found.event_name[:64])
 
@@ -242,7 +250,9 @@ class HookIntake:
             with desk.lock:
                 desk.tally.unreadable_cards += 1
             raise
-        debug_event("hook recorded", {"harness": harness, "sessionId": session_id, "status": status.value})
+        debug_event(
+            "hook recorded", lambda: {"harness": harness, "sessionId": session_id, "status": status.value}
+        )
 
     # -- older cards of a session
 

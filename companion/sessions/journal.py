@@ -5,7 +5,8 @@ their sessions. The rules:
 
 - a record is one ``write`` of line and LF on a descriptor opened for appending, so a crash can
   tear at most the last line, and a torn last line is ended before anything follows it;
-- a whole rewrite is written beside and renamed;
+- a whole rewrite is written beside and renamed; one that only shortens history makes nobody wait,
+  for what is appended meanwhile is carried over (:meth:`Journal.rewrite_before`);
 - what cannot be written (full disk, read-only file system, no home) stays in memory, in order, and
   is tried again before the next append; nobody who appends ever sees an error;
 - a line that cannot be understood is skipped and counted, never repaired by guessing.
@@ -28,19 +29,27 @@ from typing import (
     Iterable,
     Iterator,
     List,
-    Mapping,
+    NamedTuple,
     Optional,
     Sequence,
     TypeVar,
 )
 
 from companion.core.errors import StorageError
-from companion.core.files import PRIVATE_FILE_MODE, ensure_private_dir, write_all, write_atomically
+from companion.core.files import (
+    PRIVATE_FILE_MODE,
+    Replacement,
+    ensure_private_dir,
+    sync_dir,
+    write_all,
+    write_atomically,
+)
 from companion.sessions.association import Association, from_json
 from companion.sessions.lines import (
     KEEP_NEWEST,
+    blocks_of,
     compacted,
-    json_bytes,
+    gently,
     lines_of,
     looks_whole,
     needles_of,
@@ -53,13 +62,20 @@ Record = TypeVar("Record")
 _OPEN_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
 
 
+class Mark(NamedTuple):
+    """A file as it was at one moment; see :meth:`Journal.mark`."""
+
+    seen: Seen
+    generation: int
+
+
 class Journal(Generic[Record]):
     """One log file. Safe to use from several threads.
 
     Args:
         path: the file; it and its folder are made at the first append.
         parse: foreign JSON to a record; ValueError when it is none.
-        dump: a record to a JSON object.
+        encode: a record to one line of JSON, without LF.
         key: what identifies the thing that a record tells the state of.
     """
 
@@ -67,18 +83,18 @@ class Journal(Generic[Record]):
         self,
         path: Path,
         parse: Callable[[object], Record],
-        dump: Callable[[Record], Mapping[str, object]],
+        encode: Callable[[Record], bytes],
         key: Callable[[Record], Hashable],
     ) -> None:
         self.path = path
         self._parse = parse
-        self._dump = dump
+        self._encode = encode
         self._key = key
         self._lock = threading.Lock()  # Guards everything below and every access to the file.
         self._fd: Optional[int] = None
         self._seen: Optional[Seen] = None  # The file as our last access left it.
         self._unsaved: Deque[Record] = deque()
-        self._rewrites = 0  # Tells a compaction that the file it has read is gone.
+        self._generation = 0  # Changes when the file is another one: marks are void then.
         self.lines = 0
         """Records in the file, as far as we know."""
         self.damaged = 0
@@ -101,6 +117,7 @@ class Journal(Generic[Record]):
         StorageError when the file is there but cannot be read.
         """
         with self._lock:
+            self._notice(look(self.path))
             self._close()
             try:
                 records = self._read_file()
@@ -178,32 +195,57 @@ class Journal(Generic[Record]):
         """Whether the file holds more than twice what a compaction to ``live`` keys would leave."""
         return self.lines > 2 * (live + KEEP_NEWEST)
 
-    def compact(self) -> bool:
-        """Drop old history; the state that the log tells stays. False when it has to wait.
-
-        The long part, reading and parsing, runs without the lock: appends go on meanwhile and
-        are carried over.
-        """
+    def mark(self) -> Optional[Mark]:
+        """The file as it is now, for :meth:`rewrite_before`; None when records are unsaved."""
         with self._lock:
-            if self._unsaved or not self._steady():
-                return False
-            seen, rewrites = self._seen, self._rewrites
-        assert seen is not None
+            return self._mark()
+
+    def rewrite_before(self, mark: Mark, records: Iterable[Record], alone: bool = False) -> bool:
+        """Put ``records`` in the place of all that the file held at ``mark``; the rest stays.
+
+        The long part, also waiting for the disk, runs without the lock: appends go on meanwhile
+        and are carried over. ``alone``: nobody else has work to do yet, so no pauses are made for
+        them. False when it has to be tried again: the file has become another one, or cannot be
+        written (``problem``); nothing has changed then.
+        """
         try:
-            with self.path.open("rb") as file:
-                kept = compacted(self._records(file.read(seen.size).split(b"\n")), self._key)
-            head = b"".join(map(self._line, kept))
-            with self._lock:
-                if self._rewrites != rewrites or not self._steady():
-                    return False
-                tail = self._tail(seen)
-                if tail is None:
-                    return False
-                self._replace(head + tail, len(kept) + tail.count(b"\n"))
+            with Replacement(self.path) as new:
+                lines = 0
+                for block, count in blocks_of(map(self._encode, records if alone else gently(records))):
+                    new.write(block)
+                    lines += count
+                new.sync()
+                with self._lock:
+                    tail = self._tail(mark)
+                    if tail is None:
+                        return False
+                    # Like every append, the tail is not waited for.
+                    new.write(tail)
+                    new.take_place()
+                    self._is_new(lines + tail.count(b"\n"))
+            sync_dir(new.target.parent)
         except OSError as exc:
             self._failed("compact", exc)
             return False
         return True
+
+    def compact(self, alone: bool = False) -> bool:
+        """Drop old history; the state that the log tells stays. False when it has to wait.
+
+        Nobody who appends waits meanwhile. ``alone`` as in :meth:`rewrite_before`.
+        """
+        with self._lock:
+            mark = self._mark()
+            if mark is None or self.replaced:
+                return False
+        try:
+            with self.path.open("rb") as file:
+                lines = lines_of(file, mark.seen.size)
+                kept = compacted(self._records(lines if alone else gently(lines)), self._key)
+        except OSError as exc:
+            self._failed("compact", exc)
+            return False
+        return self.rewrite_before(mark, kept, alone)
 
     def close(self) -> None:
         """Try to save what is unsaved and let go of the file. A later append opens it again."""
@@ -238,14 +280,16 @@ class Journal(Generic[Record]):
             return False
         return True
 
-    def _steady(self) -> bool:
-        """Whether the file is open and still the one that we know."""
+    def _mark(self) -> Optional[Mark]:
+        if self._unsaved:
+            return None
         try:
             self._ready()
         except OSError as exc:
             self._failed("write", exc)
-            return False
-        return not self.replaced
+            return None
+        assert self._seen is not None
+        return Mark(self._seen, self._generation)
 
     def _write(self, line: bytes) -> None:
         fd = self._ready()
@@ -253,7 +297,7 @@ class Journal(Generic[Record]):
         assert seen is not None
         written = os.write(fd, line)
         if written == len(line):
-            self._seen = seen._replace(size=seen.size + written)
+            self._seen = Seen(seen.device, seen.inode, seen.size + written)
             self.lines += 1
             return
         # The disk took a part. Take it back if nobody wrote behind it; otherwise the next opening
@@ -291,6 +335,7 @@ class Journal(Generic[Record]):
             return
         if now is None or now[:2] != seen[:2] or now.size < seen.size:
             self.replaced = True
+            self._generation += 1
         else:
             self.grown = True
 
@@ -299,20 +344,25 @@ class Journal(Generic[Record]):
         if self.path.exists():
             refuse_irregular(os.stat(self.path))
         write_atomically(self.path, data)
+        self._is_new(lines)
+        self.replaced = self.grown = False
+
+    def _is_new(self, lines: int) -> None:
+        """We have put another file in its place."""
         self._close()
-        self._rewrites += 1
+        self._generation += 1
         self._seen = look(self.path)
         self.lines = lines
         self.problem = None
-        self.replaced = self.grown = False
 
-    def _tail(self, seen: Seen) -> Optional[bytes]:
-        """What was appended since ``seen``; None when that cannot be told."""
+    def _tail(self, mark: Mark) -> Optional[bytes]:
+        """What was appended since ``mark``; None when the file is not that one any more."""
         now = look(self.path)
-        if now is None or now[:2] != seen[:2] or now.size < seen.size:
+        self._notice(now)
+        if now is None or self._generation != mark.generation or now[:2] != mark.seen[:2]:
             return None
         with self.path.open("rb") as file:
-            file.seek(seen.size)
+            file.seek(mark.seen.size)
             return file.read()
 
     def _read_file(self) -> List[Record]:
@@ -353,7 +403,7 @@ class Journal(Generic[Record]):
         self.damaged = damaged
 
     def _line(self, record: Record) -> bytes:
-        return json_bytes(self._dump(record)) + b"\n"
+        return self._encode(record) + b"\n"
 
     def _failed(self, verb: str, exc: OSError) -> StorageError:
         self.problem = f"Cannot {verb} {self.path}: {exc.strerror or exc}"
@@ -362,4 +412,4 @@ class Journal(Generic[Record]):
 
 def association_journal(path: Path) -> "Journal[Association]":
     """The contract's log of associations, ``companion.jsonl``."""
-    return Journal(path, parse=from_json, dump=Association.to_json, key=lambda each: each.key)
+    return Journal(path, parse=from_json, encode=lambda each: each.encoded, key=lambda each: each.key)

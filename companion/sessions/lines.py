@@ -2,8 +2,22 @@
 
 import json
 import re
+import time
 from collections import deque
-from typing import BinaryIO, Callable, Deque, Dict, Hashable, Iterable, Iterator, List, Sequence, TypeVar
+from typing import (
+    BinaryIO,
+    Callable,
+    Deque,
+    Dict,
+    Hashable,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 Record = TypeVar("Record")
 
@@ -14,12 +28,25 @@ KEEP_NEWEST = 5_000
 # character when escaped). A longer line is not ours; it is skipped without being held in memory.
 MAX_LINE_BYTES = 1 << 20
 
+# So much of a long rewrite is written at once.
+BLOCK_BYTES = 1 << 16
+
+# A thread that computes without a pause lets the others wait up to five milliseconds (the
+# interpreter's switch interval) whenever they come back from a disk or a socket.
+BUSY_S = 0.000_3
+PAUSE_S = 0.000_5
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def json_bytes(value: object) -> bytes:
     """JSON on a single line as UTF-8. Lone surrogates, valid in JSON, are written as escapes."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text_bytes(_encoder.encode(value))
+
+
+def text_bytes(text: str) -> bytes:
+    """JSON text as UTF-8; see :func:`json_bytes`."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -51,15 +78,42 @@ def compacted(
     return [kept[number] for number in sorted(kept)]
 
 
-def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Lines with their ends. A monstrous one comes as its first part, which is no JSON."""
-    while True:
+def gently(items: Iterable[Record]) -> Iterator[Record]:
+    """The items as they come, with pauses in which other threads get on."""
+    since = time.perf_counter()
+    for item in items:
+        yield item
+        if time.perf_counter() - since > BUSY_S:
+            time.sleep(PAUSE_S)
+            since = time.perf_counter()
+
+
+def lines_of(file: BinaryIO, limit: Optional[int] = None) -> Iterator[bytes]:
+    """Lines with their ends. A monstrous one comes as its first part, which is no JSON.
+
+    With a ``limit``, lines that begin behind so many bytes are left out.
+    """
+    while limit is None or file.tell() < limit:
         line = file.readline(MAX_LINE_BYTES)
         if not line:
             return
         yield line
         while len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
             line = file.readline(MAX_LINE_BYTES)
+
+
+def blocks_of(lines: Iterable[bytes]) -> Iterator[Tuple[bytes, int]]:
+    """Lines, given without their LF, in blocks fit to be written: (bytes, number of lines)."""
+    block: List[bytes] = []
+    size = 0
+    for line in lines:
+        block.append(line)
+        size += len(line)
+        if size >= BLOCK_BYTES:
+            yield b"\n".join(block) + b"\n", len(block)
+            block, size = [], 0
+    if block:
+        yield b"\n".join(block) + b"\n", len(block)
 
 
 def looks_whole(line: bytes) -> bool:

@@ -10,7 +10,15 @@ from typing import List
 import pytest
 
 from companion.core import files
-from companion.core.files import ensure_private_dir, locked, real_target, sweep, write_all, write_atomically
+from companion.core.files import (
+    Replacement,
+    ensure_private_dir,
+    locked,
+    real_target,
+    sweep,
+    write_all,
+    write_atomically,
+)
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -154,6 +162,33 @@ def test_the_last_look_may_stop_it(tmp_path: Path) -> None:
         write_atomically(path, b"new", before_replacing=look)
     assert path.read_bytes() == b"old"
     assert _names(tmp_path) == ["a"]
+
+
+def test_a_replacement_can_grow_until_it_takes_its_place(tmp_path: Path) -> None:
+    """The old file is there, and written by others, up to that moment; mode and link stay."""
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to("a")
+    with Replacement(tmp_path / "link") as new:
+        new.write(b"1")
+        new.sync()
+        assert path.read_bytes() == b"old"
+        new.write(b"2")
+        new.take_place()
+    assert path.read_bytes() == b"12" and (tmp_path / "link").is_symlink()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert _names(tmp_path) == ["a", "link"]
+
+
+def test_a_replacement_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    """With an error or without one."""
+    (tmp_path / "a").write_bytes(b"old")
+    with Replacement(tmp_path / "a") as new:
+        new.write(b"1")
+    with pytest.raises(RuntimeError), Replacement(tmp_path / "a"):
+        raise RuntimeError
+    assert (tmp_path / "a").read_bytes() == b"old" and _names(tmp_path) == ["a"]
 
 
 def test_a_long_name_is_no_obstacle(tmp_path: Path) -> None:

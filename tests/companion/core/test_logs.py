@@ -2,7 +2,7 @@
 
 import json
 import logging
-from typing import Iterator
+from typing import Dict, Iterator
 
 import pytest
 
@@ -38,6 +38,24 @@ def test_without_debug_events_are_silent_and_warnings_plain(capsys: pytest.Captu
     logging.getLogger("companion.x").info("not shown")
     logging.getLogger("companion.x").warning("disk %s", "full")
     assert capsys.readouterr() == ("", "[mdello-companion] disk full\n")
+
+
+def test_details_that_cost_something_are_made_only_when_they_are_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A function is called with debug on, and not at all without."""
+    made = []
+
+    def details() -> Dict[str, object]:
+        made.append(1)
+        return {"n": len(made)}
+
+    logs.configure(debug=False)
+    logs.debug_event("x", details)
+    assert made == []
+    logs.configure(debug=True)
+    logs.debug_event("x", details)
+    assert capsys.readouterr().err == '[mdello-companion] x {"n":1}\n'
 
 
 def test_an_exception_is_shown_with_its_trace(capsys: pytest.CaptureFixture[str]) -> None:

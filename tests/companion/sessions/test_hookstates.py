@@ -1,14 +1,22 @@
 """What adapters remember: saved on change, bounded, restored."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 import pytest
 
 from adapters.contract import Status
 from companion.sessions import hookstates as hookstates_module
 from companion.sessions.hookstates import MAX_STATE_BYTES, HookStates
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -24,6 +32,13 @@ def _lines(log: Path) -> List[Dict[str, object]]:
 def _state(states: HookStates, session: str) -> Optional[Dict[str, object]]:
     found = states.get("claude", session)
     return found.session_state() if found is not None else None
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
 
 
 def test_states_come_back_after_a_restart(log: Path) -> None:
@@ -122,14 +137,124 @@ def test_states_are_bounded_in_bytes_too(log: Path, monkeypatch: pytest.MonkeyPa
 def test_the_log_does_not_grow_for_ever(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rewritten now and then with one line per session."""
     monkeypatch.setattr(hookstates_module, "MAX_SESSIONS", 5)
-    states = HookStates(log)
+    states = HookStates(log, shorten_after_s=0.001)
     for number in range(200):
         states.put("claude", f"s{number % 3}", {"n": number}, None, "1")
+    _wait_for(lambda: len(_lines(log)) <= 2 * 3 + 5 + 1)
     assert len(_lines(log)) <= 2 * 3 + 5 + 1
     states.close()
     again = HookStates(log)
     again.load()
     assert _state(again, "s1") == {"n": 199}
+
+
+def test_nobody_waits_for_the_disk_while_the_log_is_shortened(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an fsync that does not come back states are put and got, and none of them is lost."""
+    monkeypatch.setattr(hookstates_module, "MAX_SESSIONS", 5)
+    syncing, go_on = threading.Event(), threading.Event()
+    fsync = os.fsync
+
+    def slow(fd: int) -> None:
+        syncing.set()
+        assert go_on.wait(30)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    states = HookStates(log, shorten_after_s=0.001)
+    for number in range(20):
+        states.put("claude", f"s{number % 3}", {"n": number}, None, "1")
+    assert syncing.wait(30)
+    states.put("claude", "s1", {"n": "meanwhile"}, Status.IDLE, "2")
+    states.put("claude", "new", {"n": "meanwhile"}, None, "2")
+    assert _state(states, "new") == {"n": "meanwhile"} and len(_lines(log)) == 22
+    go_on.set()
+    _wait_for(lambda: len(_lines(log)) < 22)
+    states.put("claude", "s2", {"n": "after"}, None, "3")
+    states.close()
+    again = HookStates(log)
+    again.load()
+    found = [_state(again, session) for session in ("s0", "s1", "s2", "new")]
+    assert found == [{"n": 18}, {"n": "meanwhile"}, {"n": "after"}, {"n": "meanwhile"}]
+
+
+def test_a_log_that_others_emptied_is_shortened_all_the_same(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A purge beside us replaces it; memory is what counts."""
+    monkeypatch.setattr(hookstates_module, "MAX_SESSIONS", 5)
+    states = HookStates(log, shorten_after_s=0.001)
+    states.put("claude", "kept", {"a": 1}, None, "1")
+    log.unlink()
+    for number in range(30):
+        states.put("claude", f"s{number % 2}", {"n": number}, None, "1")
+    _wait_for(lambda: any(each["sessionId"] == "kept" for each in _lines(log)))
+    assert len(_lines(log)) <= 2 * 3 + 5 + 1
+    states.close()
+
+
+def test_states_put_by_many_threads_survive_every_shortening(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of a restart agrees with memory."""
+    monkeypatch.setattr(hookstates_module, "MAX_SESSIONS", 40)
+    states = HookStates(log, shorten_after_s=0.0)
+
+    def work(worker: int) -> None:
+        for number in range(300):
+            states.put("claude", f"{worker}-{number % 7}", {"n": number}, None, str(number))
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    _wait_for(lambda: len(_lines(log)) <= 2 * 28 + 40)
+    states.close()
+    again = HookStates(log)
+    again.load()
+    expected = {f"{w}-{n % 7}": {"n": n} for w in range(4) for n in range(293, 300)}
+    assert {session: _state(again, session) for session in expected} == expected
+
+
+_CRASHING = """
+import sys
+from pathlib import Path
+from companion.sessions import hookstates
+
+hookstates.MAX_SESSIONS = 10
+states = hookstates.HookStates(Path(sys.argv[1]), shorten_after_s=0.0)
+number = 0
+while True:
+    states.put("claude", "s%d" % (number % 5), {"n": number, "text": "x" * 500}, None, "1")
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kill_minus_nine_while_shortening_loses_no_state(log: Path, seed: int) -> None:
+    """Every state that was acknowledged, or a later one of its session, is found again."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _CRASHING, str(log)], cwd=REPOSITORY, stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    for line in child.stdout:
+        if int(line) == 200 + seed * 150:
+            time.sleep(0.0007 * seed)
+            child.send_signal(signal.SIGKILL)
+            break
+    last = max([int(line) for line in child.stdout.read().split()] or [200 + seed * 150])
+    child.stdout.close()
+    assert child.wait(30) == -signal.SIGKILL
+    again = HookStates(log)
+    again.load()
+    for number in range(last - 4, last + 1):
+        state = _state(again, f"s{number % 5}")
+        assert state is not None
+        found = state["n"]
+        assert isinstance(found, int) and found >= number
 
 
 def test_odd_lines_are_skipped(log: Path) -> None:

@@ -398,8 +398,116 @@ def test_compaction_gives_way_to_a_rewrite(
     assert cards(log.path) == ["c2"]
 
 
+def test_nobody_waits_for_the_disk_while_the_log_is_compacted(
+    log: "Journal[Association]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Appends and looks during an fsync that takes its time come through, and none is lost."""
+    for number in range(20):
+        log.append(record(number))
+    syncing, go_on = threading.Event(), threading.Event()
+
+    def slow(fd: int) -> None:
+        syncing.set()
+        assert go_on.wait(30)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    done: List[bool] = []
+    compaction = threading.Thread(target=lambda: done.append(log.compact()))
+    compaction.start()
+    assert syncing.wait(30)
+    assert log.append(record(99)) and not log.touched() and log.lines == 21
+    go_on.set()
+    compaction.join(30)
+    assert done == [True]
+    assert log.append(record(100))
+    assert cards(log.path) == [*(f"c{number}" for number in range(20)), "c99", "c100"]
+    assert os.listdir(log.path.parent) == [log.path.name]
+
+
+def test_compaction_keeps_in_mind_that_somebody_else_has_appended(log: "Journal[Association]") -> None:
+    """What a second program wrote is in the file; whoever holds records in memory must still hear of it."""
+    log.append(record(1))
+    other = association_journal(log.path)
+    other.append(record(2))
+    other.close()
+    assert log.compact()
+    assert log.touched() and log.grown
+    assert cards(log.path) == ["c1", "c2"]
+
+
+@pytest.mark.parametrize("deed", ["delete", "truncate", "replace", "read anew"])
+def test_a_mark_is_void_when_the_file_is_another_one(log: "Journal[Association]", deed: str) -> None:
+    """Whoever deleted or emptied it meanwhile has the last word; a reading of ours changes nothing."""
+    log.append(record(1))
+    mark = log.mark()
+    assert mark is not None
+    if deed == "delete":
+        log.path.unlink()
+    elif deed == "truncate":
+        os.truncate(log.path, 0)
+    elif deed == "replace":
+        log.rewrite([record(5)])
+    log.read()
+    log.append(record(2))
+    log.append(record(3))
+    assert log.rewrite_before(mark, [record(9)]) is (deed == "read anew")
+    left = {"replace": ["c5"], "read anew": ["c9"]}.get(deed, [])
+    assert cards(log.path) == [*left, "c2", "c3"]
+    assert os.listdir(log.path.parent) == [log.path.name]
+
+
+def test_no_mark_is_given_while_records_are_unsaved(
+    log: "Journal[Association]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their place in the file is not known yet."""
+    log.append(record(1))
+    mark = log.mark()
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "write", _raise_enospc)
+        log.append(record(2))
+        assert log.mark() is None
+        assert mark is not None and not log.rewrite_before(mark, [record(1)])
+        assert log.problem is not None
+    assert log.rewrite_before(mark, [record(1)])
+    assert log.append(record(3))
+    assert cards(log.path) == ["c1", "c2", "c3"]
+
+
+def test_writers_lose_nothing_to_compactions_and_rewrites(
+    log: "Journal[Association]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many threads append while others compact and rewrite without a pause."""
+    monkeypatch.setattr(journal_module, "compacted", lambda records, key: compacted(records, key, 3))
+    stop = threading.Event()
+
+    def write(writer: int) -> None:
+        for number in range(200):
+            assert log.append(record(writer * 1000 + number))
+
+    def compact() -> None:
+        while not stop.is_set():
+            log.compact()
+
+    def rewrite() -> None:
+        while not stop.is_set():
+            log.drop(lambda each: False, [])
+            time.sleep(0.003)
+
+    writers = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+    others = [threading.Thread(target=each) for each in (compact, compact, rewrite)]
+    for thread in [*others, *writers]:
+        thread.start()
+    for thread in writers:
+        thread.join(60)
+    stop.set()
+    for thread in others:
+        thread.join(60)
+    assert sorted(cards(log.path)) == sorted(f"c{w * 1000 + n}" for w in range(4) for n in range(200))
+    assert os.listdir(log.path.parent) == [log.path.name]
+
+
 _CRASHING_WRITER = """
-import random, sys
+import random, sys, threading
 from pathlib import Path
 from adapters.contract import Status
 from companion.sessions.association import Association
@@ -407,6 +515,12 @@ from companion.sessions.journal import association_journal
 
 log = association_journal(Path(sys.argv[1]))
 dice = random.Random(int(sys.argv[2]))
+
+def compact():
+    while True:
+        log.compact()
+
+threading.Thread(target=compact, daemon=True).start()
 for number in range(200):
     name, session = "c%d" % number, "s" * dice.randint(1, 3000)
     log.append(Association("/b/%s.md" % name, "pi", session, Status.IDLE, "t", "b", name))
