@@ -4,7 +4,8 @@ Everything in a payload is foreign: a field of a wrong type, without end, or tha
 as UTF-8 counts as missing. Nothing here raises.
 """
 
-from typing import Mapping, Optional, Tuple
+from collections.abc import Mapping
+from typing import Optional, Tuple
 
 from adapters import paths
 from adapters.claude.state import ToolCall, digest_of, short_id
@@ -81,7 +82,8 @@ def card_of_edit(payload: HookPayload) -> Tuple[str, ...]:
 
 def field_of(value: object, name: str) -> object:
     """One field of what should be an object; None when it is not there or there is no object."""
-    return value.get(name) if isinstance(value, Mapping) else None
+    # A dict nearly always; the abstract class answers more slowly.
+    return value.get(name) if isinstance(value, (dict, Mapping)) else None
 
 
 def text_or_empty(value: object, limit_chars: int) -> str:

@@ -13,6 +13,7 @@ limits and lose their oldest entries.
 import hashlib
 import json
 import re
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field, replace
 from typing import AbstractSet, Dict, List, Mapping, Optional, Tuple, TypeVar
 
@@ -219,23 +220,30 @@ class Memory:
 
     def to_json(self) -> SessionState:
         """The memory as a JSON object; parts that are empty have no key."""
-        parts: Dict[str, object] = {
-            "turn": self.turn,
-            "blockers": [[item.kind, item.identity, item.thread] for item in self.blockers],
-            "open": [_call_row(call) for call in self.open_calls],
-            "finished": [_call_row(call) for call in self.finished],
-            "background": list(self.background),
-            "resolved": list(self.resolved),
-            "unread": self.unread,
-        }
-        return {"phase": self.phase.value, **{name: part for name, part in parts.items() if part}}
+        state: Dict[str, object] = {"phase": self.phase.value}
+        if self.turn:
+            state["turn"] = self.turn
+        if self.blockers:
+            state["blockers"] = [[item.kind, item.identity, item.thread] for item in self.blockers]
+        if self.open_calls:
+            state["open"] = [_call_row(call) for call in self.open_calls]
+        if self.finished:
+            state["finished"] = [_call_row(call) for call in self.finished]
+        if self.background:
+            state["background"] = list(self.background)
+        if self.resolved:
+            state["resolved"] = list(self.resolved)
+        if self.unread:
+            state["unread"] = True
+        return state
 
 
 def memory_from_json(state: object) -> Memory:
     """The memory that a JSON object holds. What does not look like ours is left out, silently:
     it may come from another version, and the next events make up for it."""
-    if not isinstance(state, Mapping):
+    if not isinstance(state, (dict, AnyMapping)):
         return Memory()
+    resolved = _list(state.get("resolved"))
     return Memory(
         seen=True,
         phase=_PHASES.get(_string(state.get("phase")), Status.IDLE),
@@ -246,7 +254,7 @@ def memory_from_json(state: object) -> Memory:
         background=_newest(
             [item for item in map(short_id, _list(state.get("background"))) if item], MAX_BACKGROUND
         ),
-        resolved=[kind for kind in _KINDS if kind in _list(state.get("resolved"))],
+        resolved=[kind for kind in _KINDS if kind in resolved] if resolved else [],
         unread=state.get("unread") is True,
     )
 

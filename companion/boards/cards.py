@@ -36,8 +36,7 @@ _SETTLED_AFTER_NS = 100_000_000
 _Stamp = Tuple[int, int, int, int]
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(NamedTuple):
     """A card and where it is now."""
 
     uuid: str
@@ -46,8 +45,7 @@ class Card:
     board_uuid: str
 
 
-@dataclass(frozen=True)
-class Resolution:
+class Resolution(NamedTuple):
     """What a path leads to: a card, a file that could become one, or (both None) nothing of ours."""
 
     card: Optional[Card]
@@ -92,9 +90,8 @@ class CardFinder:
         A name that does not exist in this spelling is looked for in the other Unicode form; the
         card's path is the one on disk.
         """
-        path = self._registry.normal(path)
-        owned = self._registry.owner_of(path) if path.endswith(SUFFIX) else None
-        if owned is None:
+        owned = self._registry.owner_of(path)
+        if owned is None or not owned[1].endswith(SUFFIX):
             return Resolution(None)
         try:
             found = self._find(owned[1])

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Tuple
 
 from companion.boards.frontmatter import trimmed
@@ -19,6 +19,11 @@ from companion.core.errors import BoardError, NotFound, StorageError
 _log = logging.getLogger(__name__)
 
 _KEY = "boards"
+
+# Whose a path is, is asked for every event and card. So many answers are remembered, of paths of
+# ordinary length.
+_MAX_OWNERS = 4_096
+_MAX_OWNED_CHARS = 1_024
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,23 @@ class _Listing:
     by_path: Dict[str, Board]
     by_nfc: Dict[str, Board]
     invalid: int
+    owners: Dict[str, Tuple[Board, str]] = field(default_factory=dict)
+    """By path as it was asked: answers of :meth:`BoardRegistry.owner_of` that follow from names alone."""
 
     def at(self, folder: str) -> Optional[Board]:
         """The board of a folder (normalised): by its name, its other Unicode form, its inode."""
-        return self.by_path.get(folder) or self.by_nfc.get(nfc(folder)) or _same_folder(folder, self.boards)
+        return self.named(folder) or _same_folder(folder, self.boards)
+
+    def named(self, folder: str) -> Optional[Board]:
+        """The same without a look at the disk: by its name or its other Unicode form."""
+        return self.by_path.get(folder) or self.by_nfc.get(nfc(folder))
+
+    def remember(self, path: str, owner: Tuple[Board, str]) -> None:
+        """Keep an answer for the next time."""
+        if len(path) <= _MAX_OWNED_CHARS:
+            if len(self.owners) >= _MAX_OWNERS:
+                self.owners.clear()
+            self.owners[path] = owner
 
 
 def normal_path(path: str, cwd: str) -> str:
@@ -147,11 +165,20 @@ class BoardRegistry:
         symlinked board, the other Unicode form of its name) is the board's too; the path is then
         given under the registered name. Whether the file exists is not asked.
         """
-        path = self.normal(path)
-        folder, name = os.path.split(path)
-        if not name or name.startswith("..") or "\\" in name or not _is_text(path):
+        listing = self._read()
+        known = listing.owners.get(path)
+        if known is not None:
+            return known
+        normal = self.normal(path)
+        folder, name = os.path.split(normal)
+        if not name or name.startswith("..") or "\\" in name or not _is_text(normal):
             return None
-        board = self._read().at(folder)
+        board = listing.named(folder)
+        if board is not None:
+            owner = (board, os.path.join(board.path, name))
+            listing.remember(path, owner)
+            return owner
+        board = _same_folder(folder, listing.boards)
         return (board, os.path.join(board.path, name)) if board is not None else None
 
     def normal(self, path: str) -> str:
@@ -160,6 +187,9 @@ class BoardRegistry:
 
     def _read(self) -> _Listing:
         content = self._config.read()
+        listing = self._listing
+        if listing is not None and listing.content is content:
+            return listing
         with self._lock:
             if self._listing is None or self._listing.content is not content:
                 self._listing = self._parse(content)

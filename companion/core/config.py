@@ -33,6 +33,7 @@ class ConfigFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._path = str(path)
         self._lock = threading.RLock()  # Guards the attributes below.
         self._read: JsonObject = {}
         self._stamp: Optional[Tuple[int, int, int, int]] = None
@@ -97,7 +98,7 @@ class ConfigFile:
 
     def _stat(self) -> Optional[Tuple[int, int, int, int]]:
         try:
-            found = os.stat(self.path)
+            found = os.stat(self._path)
         except OSError:
             return None
         return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

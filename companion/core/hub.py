@@ -7,8 +7,7 @@ shared. The last frames are kept so that a listener that was away can have what 
 
 import threading
 from collections import deque
-from dataclasses import dataclass
-from typing import Callable, Deque, List, Optional
+from typing import Callable, Deque, List, NamedTuple, Optional
 
 # A browser tab that is 1,000 frames behind is not reading any more. At about 400 bytes a frame
 # this is below half a megabyte per listener, shared between listeners in truth.
@@ -17,8 +16,7 @@ QUEUE_FRAMES = 1_000
 REPLAY_FRAMES = 2_000
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """One published thing."""
 
     number: int

@@ -53,7 +53,8 @@ class Book:
         """
         old = self.held.get(record.key)
         if old is not None:
-            record = replace(record, session_file=_either(record.session_file, old.session_file))
+            if old.session_file and not record.session_file:
+                record = replace(record, session_file=old.session_file)
             if old.same_but_for_time(record):
                 return old
         self.store(record)
@@ -166,11 +167,6 @@ class Book:
                 self.held.put(event)
         self._places = {place_of(event) for event in events} | {place_of(each) for each in held}
         return events
-
-
-def _either(new: Optional[str], old: Optional[str]) -> Optional[str]:
-    """The session file that counts: an empty one is as good as none."""
-    return old if old and not new else new
 
 
 def _follow(event: Association, fates: Mapping[Place, Fate], view: View) -> Optional[Association]:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Mapping as AnyMapping
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
@@ -11,7 +12,7 @@ from adapters.contract import SessionState, Status
 from companion.core.errors import StorageError
 from companion.sessions.chores import Chores
 from companion.sessions.journal import Journal
-from companion.sessions.lines import json_bytes
+from companion.sessions.lines import json_bytes, text_bytes
 
 # A person has a handful of sessions open; the rest may be resumed some day, and a session whose
 # state is forgotten only starts from idle again.
@@ -167,10 +168,13 @@ def _least_wanted(sessions: Dict[str, Remembered]) -> str:
 
 def _line(each: Remembered) -> bytes:
     """One line of JSON. The state is JSON already, so it is set in as it is."""
-    head = json_bytes({"harness": each.harness, "sessionId": each.session_id})[:-1]
-    state = b',"state":' + each.state if each.state else b""
-    status = f',"status":"{each.status.value}"'.encode() if each.status is not None else b""
-    return b'%b%b%b,"updatedAt":%b}' % (head, state, status, json_bytes(each.updated_at))
+    quote = encode_basestring
+    state = f',"state":{each.state.decode("utf-8")}' if each.state else ""
+    status = f',"status":"{each.status.value}"' if each.status is not None else ""
+    return text_bytes(
+        f'{{"harness":{quote(each.harness)},"sessionId":{quote(each.session_id)}{state}{status}'
+        f',"updatedAt":{quote(each.updated_at)}}}'
+    )
 
 
 def _parse(record: object) -> Remembered:

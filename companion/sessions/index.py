@@ -18,6 +18,8 @@ class Holdings:
         # Both indexes hold keys in order of their first appearance; an empty entry is removed.
         self._by_card: Dict[str, Dict[Key, None]] = {}
         self._by_session: Dict[Session, Dict[Key, None]] = {}
+        self.changes = 0
+        """Grows with every change: what was made of the records at an equal number still holds."""
 
     def __len__(self) -> int:
         return len(self._held)
@@ -32,14 +34,17 @@ class Holdings:
     def put(self, association: Association) -> None:
         """Keep this record for its key; a known key keeps its position."""
         key = association.key
+        if key not in self._held:
+            self._by_card.setdefault(key[0], {})[key] = None
+            self._by_session.setdefault(key[1:], {})[key] = None
         self._held[key] = association
-        self._by_card.setdefault(key[0], {})[key] = None
-        self._by_session.setdefault(key[1:], {})[key] = None
+        self.changes += 1
 
     def drop(self, key: Key) -> None:
         """Forget a key; one that is not held is no error."""
         if self._held.pop(key, None) is None:
             return
+        self.changes += 1
         _discard(self._by_card, key[0], key)
         _discard(self._by_session, key[1:], key)
 
@@ -50,6 +55,7 @@ class Holdings:
 
     def fold(self, events: Iterable[Association]) -> None:
         """Forget everything, then keep the last event of every key."""
+        self.changes += 1
         self._held.clear()
         self._by_card.clear()
         self._by_session.clear()

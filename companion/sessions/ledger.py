@@ -10,6 +10,7 @@ Order of locks: reconcile, link watch, ledger, then journal or hub. Nobody calls
 
 import threading
 import time
+from collections.abc import Mapping as AnyMapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
@@ -112,14 +113,14 @@ class Ledger:
         if body is None:
             raise InvalidAssociation("not an object")
         path = requested_path(body)
-        if path is None or not isinstance(body, Mapping):
+        if path is None or not isinstance(body, AnyMapping):
             return None
         resolution = self._resolve(path)
         if resolution.card is not None:
-            return self._record(body, resolution.card)
+            return self._record(lambda card, updated_at: on_card(body, card, updated_at), resolution.card)
         if resolution.without_uuid is not None:
             self._remember_link(body, resolution.without_uuid)
-        debug_event("association ignored", {"reason": "unknown_card", "path": path})
+        debug_event("association ignored", lambda: {"reason": "unknown_card", "path": path})
         return None
 
     def ingest_event(
@@ -256,16 +257,16 @@ class Ledger:
         except CardReadError as exc:
             failures.append(exc)
             return [path]
-        body = event.to_json()
         try:
             if resolution.card is not None:
-                self._record(body, resolution.card)
+                self._record(event.on_card, resolution.card)
                 return [resolution.card.uuid, resolution.card.path]
             if resolution.without_uuid is not None:
-                self._remember_link(body, resolution.without_uuid)
+                self._remember_link(event.to_json(), resolution.without_uuid)
                 return [resolution.without_uuid]
         except InvalidAssociation as exc:
-            debug_event("hook ignored", {"reason": f"invalid {exc}"})
+            reason = f"invalid {exc}"
+            debug_event("hook ignored", lambda: {"reason": reason})
         return []
 
     def _record_again(self, held: Association, event: Event, failures: List[CardReadError]) -> None:
@@ -281,7 +282,7 @@ class Ledger:
         except CardReadError as exc:
             failures.append(exc)
         if card is not None and held.card_uuid in ("", card.uuid):
-            self._record(event.to_json(), card)
+            self._record(event.on_card, card)
             return
         with self._lock:
             now_held = self._book.held.get(held.key)
@@ -295,15 +296,17 @@ class Ledger:
                     )
                 )
 
-    def _record(self, body: Mapping[str, object], card: Card) -> Association:
-        """The contract's steps 3 to 6 for a card that was found."""
+    def _record(self, make: Callable[[Card, str], Association], card: Card) -> Association:
+        """The contract's steps 3 to 6 for a card that was found; ``make`` gets it and the time."""
         with self._lock:
-            record = on_card(body, card, iso_utc(self._now()))
-            self._adopt(card)
+            record = make(card, iso_utc(self._now()))
+            if len(self._pending):
+                self._adopt(card)
             self._fresh.add(card.uuid)
-            before = self._book.held.get(record.key)
-            found_again = record.key in self._book.missing
-            self._book.missing.discard(record.key)
+            key = record.key
+            before = self._book.held.get(key)
+            found_again = key in self._book.missing
+            self._book.missing.discard(key)
             stored = self._settle(record)
             if found_again and stored is before:
                 self._telling.publish(stored)  # Nothing new but that its card is there again.
@@ -314,13 +317,13 @@ class Ledger:
         old = self._book.held.get(record.key)
         stored = self._book.settle(record)
         if stored is old:
-            debug_event("association unchanged", {"key": record.key})
+            debug_event("association unchanged", lambda: {"key": record.key})
             return stored
         if old is not None and old.board_uuid != stored.board_uuid:
             self._telling.publish_snapshot(old.board_uuid)  # Its listeners would show the card for ever.
         self._telling.publish(stored)
         self._wake_if_needed()
-        debug_event("association recorded", stored.to_json())
+        debug_event("association recorded", stored.to_json)
         return stored
 
     def _wake_if_needed(self) -> None:

@@ -87,7 +87,8 @@ class PendingLinks:
         """Add an event (without uuids) to its link. False when it says nothing new."""
         last = self._last.get(event.key)
         if last is not None:
-            event = replace(event, session_file=event.session_file or last.session_file)
+            if last.session_file and not event.session_file:
+                event = replace(event, session_file=last.session_file)
             if last.same_but_for_time(event):
                 return False
         self._keep(event)

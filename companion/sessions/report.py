@@ -1,18 +1,17 @@
 """What callers report of a session, and the record it becomes on a card."""
 
-from dataclasses import dataclass
-from typing import Dict, Mapping, Optional
+from collections.abc import Mapping as AnyMapping
+from typing import Dict, Mapping, NamedTuple, Optional
 
 from adapters.contract import Status
 from companion.boards.cards import Card
-from companion.sessions.association import Association, from_json
+from companion.sessions.association import Association, InvalidAssociation, from_json
 
 # The fields that the caller decides; all others are ours, whatever the caller says.
 _CALLERS_FIELDS = ("harness", "sessionId", "sessionFile", "status")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """What one hook event says of every card of its session."""
 
     harness: str
@@ -31,13 +30,28 @@ class Event:
             body["sessionFile"] = self.session_file
         return body
 
+    def on_card(self, card: Card, updated_at: str) -> Association:
+        """The record of the event on a card. InvalidAssociation when it names no session."""
+        if not (self.harness and self.session_id):
+            raise InvalidAssociation("harness" if self.session_id else "sessionId")
+        return Association(
+            card_path=card.path,
+            harness=self.harness,
+            session_id=self.session_id,
+            status=self.status,
+            updated_at=updated_at,
+            board_uuid=card.board_uuid,
+            card_uuid=card.uuid,
+            session_file=self.session_file,
+        )
+
 
 def requested_path(body: object) -> Optional[str]:
     """``markdownPath`` unless it is absent or null, else ``cardPath``; None when it is no text.
 
     A ``markdownPath`` that is there but useless does not fall back (the contract, measured).
     """
-    if not isinstance(body, Mapping):
+    if not isinstance(body, AnyMapping):
         return None
     path = body.get("markdownPath")
     if path is None:
