@@ -7,6 +7,7 @@ Each test runs the real file in a process of its own. Where a place cannot be ma
 import contextlib
 import hashlib
 import importlib.util
+import json
 import marshal
 import os
 import shutil
@@ -16,10 +17,12 @@ import sys
 import time
 import zipfile
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List
+from urllib.parse import quote
 
 import pytest
 
+from tests.companion.web.talk import Talk
 from tests.conftest import ROOT, Interpreter, RunAs
 
 SIZE_LIMIT_BYTES = 400_000
@@ -339,6 +342,135 @@ def test_a_file_system_without_locks(
         [str(alone), "--version"], env={**clean_environ, **lockless, "SHIV_ROOT": str(alone.parent / "s")}
     )
     assert_not_unpacked(done, "locks do not work there")
+
+
+# --- serving from such places --------------------------------------------------------------------
+
+
+class Server:
+    """``serve`` of the built file, with one board that everybody may read."""
+
+    def __init__(self, command: List[str], environ: Dict[str, str], board: Path, uid: int = 0) -> None:
+        self._port = int(environ["MDELLO_COMPANION_PORT"])
+        self._board = board
+        board.mkdir()
+        (board / "card.md").write_text("---\nuuid: card-1\n---\n")
+        self._process = subprocess.Popen(
+            [*command, "serve"],
+            env=environ,
+            cwd="/",
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=(lambda: _become(uid)) if uid else None,
+        )
+
+    def problems(self) -> List[str]:
+        """Use every part of it, end it; what it says of its health meanwhile."""
+        try:
+            return self._use()
+        finally:
+            self._process.terminate()
+            out, err = self._process.communicate(timeout=60)
+            assert self._process.returncode == 0, err
+            assert out == "" and "Traceback" not in err
+
+    def _use(self) -> List[str]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line == f"Mdello companion listening at http://127.0.0.1:{self._port}\n"
+        with Talk(self._port) as stream, Talk(self._port) as talk:
+            path = f"/events?boardUuid=b&boardPath={quote(str(self._board))}"
+            stream.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).head()
+            assert stream.event().json() == []
+            # A path with quotes is found in a tool call, never in text.
+            written = {"tool_name": "Write", "tool_input": {"file_path": f"{self._board}/card.md"}}
+            hook = {"hook_event_name": "PostToolUse", "session_id": "s", **written}
+            kind = (("Content-Type", "application/json"),)
+            assert talk.ask("POST", "/hooks/claude", json.dumps(hook).encode(), kind).status == 202
+            told: Any = stream.event().json()
+            assert (told["cardUuid"], told["status"]) == ("card-1", "running")
+            assert talk.ask("GET", "/associations").json() == [told]
+            assert talk.ask("POST", "/settings", b'{"autofocus": true}').status in (200, 500)
+            health: Any = talk.ask("GET", "/health").json()
+        problems: List[str] = health["problems"]
+        return problems
+
+
+def _become(uid: int) -> None:
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+
+
+def test_it_serves_from_a_path_with_spaces_and_through_a_link(
+    alone: Path, clean_environ: Dict[str, str], tmp_path: Path
+) -> None:
+    """A home, a folder and a board with spaces and quotes; nothing is wrong there."""
+    folder = tmp_path / 'it\'s a "place" \u00fc'
+    folder.mkdir()
+    shutil.copy2(alone, folder / "my mdello.pyz")
+    (folder / "a link").symlink_to("my mdello.pyz")
+    for name in ("my mdello.pyz", "a link"):
+        home = folder / f"home of {name}"
+        home.mkdir()
+        environ = {**clean_environ, "HOME": str(home)}
+        assert Server([str(folder / name)], environ, home / "my board").problems() == []
+        log = home / ".local" / "state" / "mdello" / "companion.jsonl"
+        assert log.read_text().count("card-1") == 1
+
+
+@AS_NOBODY
+@pytest.mark.parametrize("home", ["read-only", "unset"])
+def test_it_serves_without_a_home_to_write_to(
+    pyz: Path, for_all: Path, clean_environ: Dict[str, str], home: str
+) -> None:
+    """Everything works from memory, and it is said that nothing is kept."""
+    shutil.copy2(pyz, for_all)
+    Path(clean_environ["HOME"]).chmod(0o555)
+    if home == "unset":
+        del clean_environ["HOME"]
+    uid = 54321 if home == "unset" else NOBODY
+    command = [_python_for_all(), str(for_all / pyz.name)]
+    problems = Server(command, clean_environ, for_all / "board", uid).problems()
+    assert any("companion.jsonl" in each for each in problems)
+    assert any("companion.json:" in each for each in problems)
+
+
+def test_it_serves_on_a_full_disk(
+    alone: Path, full_disk: Path, clean_environ: Dict[str, str], tmp_path: Path
+) -> None:
+    """The records wait in memory."""
+    environ = {**clean_environ, "HOME": str(full_disk)}
+    problems = Server([str(alone)], environ, tmp_path / "board").problems()
+    assert any("No space left" in each for each in problems)
+
+
+def test_it_serves_where_locks_do_not_work(
+    alone: Path, lockless: Dict[str, str], clean_environ: Dict[str, str], tmp_path: Path
+) -> None:
+    """It goes on without them, and keeps everything."""
+    assert Server([str(alone)], {**clean_environ, **lockless}, tmp_path / "board").problems() == []
+    log = Path(clean_environ["HOME"]) / ".local" / "state" / "mdello" / "companion.jsonl"
+    assert log.read_text().count("card-1") == 1
+
+
+def test_sixteen_servers_at_once(alone: Path, clean_environ: Dict[str, str]) -> None:
+    """One serves, fifteen find it and leave with success."""
+    starts = [
+        subprocess.Popen([str(alone)], env=clean_environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(16)
+    ]
+    end = time.monotonic() + 120
+    while sum(start.poll() is None for start in starts) > 1 and time.monotonic() < end:
+        time.sleep(0.05)
+    for start in starts:
+        start.terminate()
+    said = [start.communicate(timeout=60) for start in starts]
+    assert [start.returncode for start in starts] == [0] * 16
+    assert sorted(b"listening at" in out for out, _ in said) == [False] * 15 + [True]
+    assert sum(b"already running" in out for out, _ in said) == 15
 
 
 # --- strangers of our names ----------------------------------------------------------------------
