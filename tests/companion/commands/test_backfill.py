@@ -1,5 +1,6 @@
 """``backfill`` from the command line: its output, its refusals, its manners at a terminal."""
 
+import argparse
 import json
 import os
 import pty
@@ -12,7 +13,9 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+from companion.commands import backfill
 from companion.commands.backfill import SHOWN_LINES
+from companion.core.errors import CompanionError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -131,6 +134,32 @@ def test_held_port_is_refused_and_nothing_touched(place: Place) -> None:
     assert (code, out) == (1, "")
     assert str(place.port) in err
     assert str(place.log) in err
+    assert place.log.read_bytes() == before
+
+
+def test_held_port_ends_it_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A companion at work is not even disturbed by our reading."""
+    monkeypatch.setattr(backfill, "is_held", lambda port: True)
+    monkeypatch.setattr(backfill, "backfill_agent", None)
+    monkeypatch.setenv("MDELLO_COMPANION_PORT", "4567")
+    assert backfill.run(argparse.Namespace(agents=[], json=False)) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "4567" in err
+
+
+def test_companion_that_starts_meanwhile_keeps_its_log(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the port by the time that everything is read: the log is its own now."""
+    place.session("s-1", f"work on {place.card('one', 'u-1')}")
+    place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old")
+    before = place.log.read_bytes()
+    answers = iter([False, True])
+    monkeypatch.setattr(backfill, "is_held", lambda port: next(answers))
+    for name, value in place.environ.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CompanionError, match=str(place.port)):
+        backfill.run(argparse.Namespace(agents=["claude"], json=False))
     assert place.log.read_bytes() == before
 
 

@@ -155,11 +155,12 @@ def test_association_of_an_unavailable_board_is_kept() -> None:
     only_one = {path: card for path, card in CARDS.items() if path.startswith("/one/")}
     finder = Finder(only_one, (("/two", "No such file or directory"),))
     hidden = [event("c", status=Status.RUNNING), event("c", status=Status.IDLE)]
-    log = Log(event("b", "s7"), *hidden)
+    other = event("c", "s9", harness="claude")
+    log = Log(event("b", "s7"), *hidden, other)
     counts = run(log, past("s1", "/one/a.md", "/two/c.md"), finder=finder)
     assert counts == Counts(1, 1, 1, added=1, existing=0, purged=1, kept=1)
-    assert log.events[:2] == hidden
-    assert log.events[2].card_uuid == "u-a"
+    assert log.events[:3] == [other, *hidden]
+    assert log.events[3].card_uuid == "u-a"
 
 
 def test_legacy_record_on_an_unavailable_board_is_kept_by_its_path() -> None:

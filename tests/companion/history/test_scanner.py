@@ -25,6 +25,7 @@ def transcript(path: Path, session: str, text: str, age_s: float = 0) -> None:
 
 def test_sessions_of_the_window_in_the_order_of_their_files(tmp_path: Path) -> None:
     """Thirty days to the second, the edge included."""
+    assert WINDOW_S == 30 * 24 * 60 * 60
     transcript(tmp_path / "a/one.jsonl", "one", "see /home/dev/board/a.md")
     transcript(tmp_path / "b/two.jsonl", "two", "nothing", WINDOW_S)
     transcript(tmp_path / "b/old.jsonl", "old", "see /home/dev/board/a.md", WINDOW_S + 1)
