@@ -272,6 +272,32 @@ def test_line_too_long_to_hold_is_read_without_its_huge_strings(tmp_path: Path) 
     assert report.skipped == [(str(path), "1 lines are too long to be read")]
 
 
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    """Of 300 MB, a hole in the middle of them, both ends are read with 100 MB to work in."""
+    path = tmp_path / "t.jsonl"
+    with path.open("wb") as file:
+        file.write((json.dumps(prompt(f"see {BOARD}/first.md")) + "\n").encode())
+        file.seek(300 * 1024 * 1024)
+        file.write(("\n" + json.dumps(prompt(f"see {BOARD}/last.md")) + "\n").encode())
+    code = (
+        "import resource, sys; sys.path.insert(0, sys.argv[2])\n"
+        "from pathlib import Path\n"
+        "from adapters.claude import transcript\n"
+        "from adapters.contract import ReadReport\n"
+        "used = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()\n"
+        "limit = used + 100 * 1024 * 1024\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+        "report = ReadReport()\n"
+        "session = transcript.read_session(Path(sys.argv[1]), (b'/board',), None, report)\n"
+        "print(*session.card_paths, len(report.skipped))\n"
+    )
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("this system does not tell how much memory a process uses")
+    command = [sys.executable, "-c", code, str(path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{BOARD}/first.md {BOARD}/last.md 1\n", done.stderr
+
+
 def test_pipe_as_transcript_is_refused_at_once(tmp_path: Path) -> None:
     """A path in a payload is foreign: reading it must not hang."""
     path = tmp_path / "t.jsonl"
