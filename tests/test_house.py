@@ -169,6 +169,28 @@ def test_there_is_no_drawer_for_everything() -> None:
     assert not [path for path in modules() if drawers & set(dotted(path).split("."))]
 
 
+# Each with its reason: one writer for files that others may link or share, one log, the plugin folder,
+# and what works on files that the program or the builder has just made itself.
+WRITERS = {
+    "companion.core.files",
+    "companion.sessions.journal",
+    "adapters.claude.folder",
+    "companion.archive.pack",
+    "companion.archive.shiv",
+}
+WRITING = re.compile(
+    r"os\.(?:replace|rename|renames|link|truncate|ftruncate)\(|\.write_(?:text|bytes)\(|\.rename\("
+    r"|open\([^)\n]*[\"'][wax]b?\+?[\"']|O_RDWR|O_CREAT|shutil\.(?:copy|move|rmtree)"
+)
+
+
+@each_module
+def test_few_modules_write_files(path: Path) -> None:
+    """Symlinks, modes, full disks and half-written files are thought of in one place."""
+    if dotted(path) not in WRITERS:
+        assert not WRITING.findall(path.read_text(encoding="utf-8"))
+
+
 @each_module
 def test_only_an_adapter_knows_its_agent(path: Path) -> None:
     """No comparison with an agent's name outside of its own package."""
