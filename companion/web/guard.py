@@ -2,6 +2,8 @@
 
 ``Host`` is checked against DNS rebinding (a GET carries no Origin), ``Origin`` or ``Referer``
 against foreign pages, and hook routes refuse whatever comes from a browser. No I/O here.
+A page can hide both (an image with ``referrerpolicy="no-referrer"``), but only on a GET; the one
+GET that changes something is ``/events``, which registers a board.
 """
 
 import json
@@ -23,6 +25,7 @@ _PLAIN_URL = re.compile(r"(?i)https?://[^\s/\\?#@]+(?:[/?#].*)?")
 _HOOK_PATH = re.compile(r"/hooks/([A-Za-z0-9_-]+)")
 _BROWSER_HEADERS = ("origin", "referer", "sec-fetch-site")
 _SHOWN_CHARACTERS = 200
+_REGISTERING_GET = "/events"
 
 
 def hook_name(path: str) -> Optional[str]:
@@ -46,6 +49,8 @@ class Guard:
         if hook_name(target.path) is not None:
             _check_no_browser(headers)
             return ()
+        if target.path == _REGISTERING_GET:
+            _check_not_smuggled(headers)
         return self._admit_page(method, headers)
 
     def _check_host(self, host: str) -> None:
@@ -72,6 +77,13 @@ def _check_no_browser(headers: Mapping[str, str]) -> None:
     for name in _BROWSER_HEADERS:
         if headers.get(name):
             raise Forbidden("Hook endpoints are only for local agent hook clients, not for browsers.")
+
+
+def _check_not_smuggled(headers: Mapping[str, str]) -> None:
+    """Event streams of pages always carry an Origin: without one, another site embeds our address."""
+    named = headers.get("origin") or headers.get("referer")
+    if headers.get("sec-fetch-site") == "cross-site" and not named:
+        raise Forbidden("Another site's page may not open an event stream without saying its Origin.")
 
 
 def _cors(origin: str, method: str, headers: Mapping[str, str]) -> CorsHeaders:

@@ -136,6 +136,19 @@ def test_sec_fetch_site_alone_does_not_matter_elsewhere() -> None:
     assert admit(sec_fetch_site="cross-site") == ()
 
 
+def test_another_sites_image_cannot_register_a_board() -> None:
+    """``/events`` changes something on a GET, and an image can be asked for without any Referer."""
+    stream = "/events?boardUuid=u&boardPath=/b"
+    with pytest.raises(Forbidden, match="Origin"):
+        admit(stream, sec_fetch_site="cross-site")
+    with pytest.raises(Forbidden, match="Origin"):
+        admit("/x/../events?boardUuid=u&boardPath=/b", sec_fetch_site="cross-site", origin="", referer="")
+    assert dict(admit(stream, sec_fetch_site="cross-site", origin=SITE))["Vary"] == "Origin"
+    for site in ("same-origin", "same-site", "none", ""):
+        assert admit(stream, sec_fetch_site=site) == ()
+    assert admit(stream) == ()
+
+
 @pytest.mark.parametrize("method", ["POST", "OPTIONS", "GET"])
 @pytest.mark.parametrize(
     ("name", "value"),
