@@ -11,7 +11,7 @@ import importlib
 import io
 import os
 import sys
-from typing import List, NoReturn
+from typing import List, NoReturn, Optional, Sequence, Tuple
 
 from companion.commands.help import COMMANDS, help_text
 from companion.core.errors import CompanionError, UsageError
@@ -21,6 +21,7 @@ EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
 
 _HELP = ("help", "-h", "--help")
+_HELP_OPTIONS = ("-h", "--help")
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,6 +31,15 @@ class Parser(argparse.ArgumentParser):
         """Called by argparse for anything it cannot understand."""
         usage = self.format_usage().strip().replace("usage:", "Usage:", 1)
         raise UsageError(f"{usage}\n{message[:1].upper()}{message[1:]}. See {PROGRAM} help.")
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Optional[Sequence[str]] = None, namespace: Optional[argparse.Namespace] = None
+    ) -> Tuple[argparse.Namespace, List[str]]:
+        """Refuse surplus arguments where they stand, so that the usage shown is that command's own."""
+        parsed, surplus = super().parse_known_args(args, namespace)
+        if surplus:
+            self.error(f"unrecognized arguments: {' '.join(surplus)}")
+        return parsed, surplus
 
 
 def run(arguments: List[str]) -> int:
@@ -61,7 +71,7 @@ def _tolerate_any_text() -> None:
 def _run(arguments: List[str]) -> int:
     name = arguments[0] if arguments and not arguments[0].startswith("--") else "serve"
     rest = arguments[1:] if arguments and arguments[0] == name else arguments
-    if name in _HELP or "--help" in arguments[:1]:
+    if name in _HELP or _asks_for_help(arguments):
         print(help_text(os.environ))
         return 0
     module = COMMANDS.get(name)
@@ -74,6 +84,12 @@ def _run(arguments: List[str]) -> int:
     parsed = parser.parse_args([name, *rest])
     result: int = command.run(parsed)
     return result
+
+
+def _asks_for_help(arguments: List[str]) -> bool:
+    """Whether an option asks for help, behind any command; what stands behind ``--`` is no option."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return any(each in _HELP_OPTIONS for each in arguments[:end])
 
 
 def _report_bug(exc: Exception) -> int:

@@ -42,6 +42,35 @@ def test_help_has_three_spellings(spelling: str, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [["purge", "--help"], ["board", "init", "-h"], ["status", "--json", "--help"], ["--demo", "-h"]],
+)
+def test_help_may_stand_behind_any_command(arguments: List[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever asks first what a command does gets the help, and nothing is done."""
+    assert dispatch.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "Commands:" in out and err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["board", "init", "a", "b"], "Usage: mdello.pyz board init DIR\n"),
+        (["board", "list", "--long"], "Usage: mdello.pyz board list [--json]\n"),
+        (["serve", "--port", "1"], "Usage: mdello.pyz serve [--demo]"),
+        (["board", "init", "--", "-h", "-h"], "Usage: mdello.pyz board init DIR\n"),
+    ],
+)
+def test_a_surplus_argument_shows_the_usage_of_that_command(
+    arguments: List[str], usage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not that of the whole program, which would help nobody."""
+    assert dispatch.run(arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith(usage) and "Unrecognized arguments" in err
+
+
+@pytest.mark.parametrize(
     "arguments", [["install", "nobody"], ["uninstall", "nobody"], ["backfill", "nobody"], ["board", "fly"]]
 )
 def test_wrong_argument_is_a_usage_line(arguments: List[str], capsys: pytest.CaptureFixture[str]) -> None:
