@@ -9,7 +9,7 @@ import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Mapping
+from typing import List, Mapping
 
 from companion.core import logs
 from companion.core.errors import CompanionError
@@ -28,7 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM. 0 also when our companion serves this port already."""
+    """Serve until SIGINT, SIGTERM or a hang-up. 0 also when our companion serves this port already."""
     with ExitStack() as leftovers:
         environ: Mapping[str, str] = os.environ
         if args.demo:
@@ -51,7 +51,7 @@ def _serve(settings: Settings) -> int:
         return _port_taken(settings.port)
     companion.start()
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _stop_signals():
         signal.signal(number, lambda *_: stop.set())
     print(f"Mdello companion listening at http://127.0.0.1:{companion.server.port}", flush=True)
     for line in companion.advice():
@@ -61,6 +61,14 @@ def _serve(settings: Settings) -> int:
     finally:
         companion.stop()
     return 0
+
+
+def _stop_signals() -> List[signal.Signals]:
+    """A closed terminal ends it as orderly as Ctrl-C does, unless ``nohup`` says otherwise."""
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    return numbers
 
 
 def _port_taken(port: int) -> int:

@@ -47,11 +47,23 @@ def test_without_a_board_it_says_how_to_make_one(mdello: Mdello) -> None:
     assert mdello.stop(mdello.start()) == (0, "", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_orderly(mdello: Mdello, number: int) -> None:
-    """Ctrl-C and a service manager's stop both end with success and without noise."""
+    """Ctrl-C, a service manager's stop and a closed terminal end with success and without noise."""
     code, out, err = mdello.stop(mdello.start(), number)
     assert (code, out) == (0, "") and "Traceback" not in err
+
+
+def test_nohup_outlives_the_terminal(mdello: Mdello) -> None:
+    """Whoever ignores the hang-up for us means it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = mdello.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    server.send_signal(signal.SIGHUP)
+    assert mdello.ask("GET", "/health")["pid"] == server.pid
+    assert mdello.stop(server)[0] == 0
 
 
 def test_the_demo_board_is_thrown_away(mdello: Mdello, tmp_path: Path) -> None:
