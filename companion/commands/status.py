@@ -42,6 +42,8 @@ class Overview:
     """What could not be read, one line each."""
     running: str
     """Whether a companion serves our port: a value of ``client.Holder``."""
+    unsaved: int
+    """Records that the running companion could not write and holds in memory."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -69,7 +71,7 @@ def look(settings: Settings) -> Overview:
     from companion.core.errors import StorageError
     from companion.sessions.journal import association_journal
     from companion.sessions.pending import read_links
-    from companion.web.client import probe
+    from companion.web.client import Holder, probe
 
     boards = open_boards(settings)
     registered = boards.registry.boards()
@@ -87,17 +89,49 @@ def look(settings: Settings) -> Overview:
         problems.append(str(exc))
     if journal.damaged:
         problems.append(f"{settings.data_path}: {journal.damaged} damaged lines were skipped")
+    running = probe(settings.port, PROBE_TIMEOUT_S)
+    unsaved = _unsaved(settings.port) if running is Holder.OURS else 0
+    sessions = list(_fold(events).values())
+    if unsaved:  # The log lags behind: what counts is what the companion knows.
+        sessions = _held(settings.port) or sessions
     scan = boards.finder.scan()
     problems += [f"{path}: {reason}" for path, reason in scan.problems]
     return Overview(
         boards=[(board.uuid, board.path) for board in registered],
         events=_count(events),
-        sessions=list(_fold(events).values()),
+        sessions=sessions,
         without_uuid=list(scan.without_uuid),
         waiting_links=links,
         problems=problems,
-        running=probe(settings.port, PROBE_TIMEOUT_S).value,
+        running=running.value,
+        unsaved=unsaved,
     )
+
+
+def _unsaved(port: int) -> int:
+    from companion.core.errors import CompanionUnreachable
+    from companion.web.client import get_json
+
+    try:
+        health = get_json(port, "/health", PROBE_TIMEOUT_S)
+    except CompanionUnreachable:
+        return 0
+    counts = health.get("counts") if isinstance(health, dict) else None
+    unsaved = counts.get("unsaved") if isinstance(counts, dict) else None
+    return unsaved if isinstance(unsaved, int) else 0
+
+
+def _held(port: int) -> List[Association]:
+    """What the running companion knows; nothing when it does not answer."""
+    from companion.core.errors import CompanionUnreachable
+    from companion.sessions.association import InvalidAssociation, from_json
+    from companion.web.client import get_json
+
+    try:
+        answer = get_json(port, "/associations", PROBE_TIMEOUT_S)
+        return [from_json(record) for record in answer] if isinstance(answer, list) else []
+    except (CompanionUnreachable, InvalidAssociation):
+        return []
 
 
 def _count(events: List[Association]) -> Dict[str, int]:
@@ -128,6 +162,9 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
         lines += ["Not on a registered board:", *_board_lines(homeless, now_s)]
     lines += _without_uuid_lines(overview)
     lines += [f"Could not read {problem}" for problem in overview.problems]
+    if overview.unsaved:
+        what = "1 event is" if overview.unsaved == 1 else f"{overview.unsaved} events are"
+        lines.append(f"{what} in memory only: the log cannot be written; see mdello.pyz doctor")
     lines.append(_companion_line(overview, settings))
     return lines
 
@@ -197,5 +234,6 @@ def _as_json(overview: Overview) -> Dict[str, object]:
             {"path": path, "harness": harness, "sessionId": session_id, "status": status}
             for path, harness, session_id, status in overview.waiting_links
         ],
+        "unsaved": overview.unsaved,
         "problems": overview.problems,
     }

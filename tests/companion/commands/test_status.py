@@ -111,3 +111,19 @@ def test_sessions_of_a_board_that_was_removed_are_not_hidden(
     text = mdello("status").stdout
     assert text.startswith("No tracked boards.")
     assert "Not on a registered board" in text and "s-1" in text
+
+
+def test_what_the_log_could_not_take_is_shown_all_the_same(
+    mdello: Mdello, board: Path, make_card: MakeCard
+) -> None:
+    """A full or read-only disk: the running companion knows more than its log, and that is said."""
+    path = make_card(board, "a.md", "uuid-a")
+    log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
+    log.mkdir(parents=True)  # No log can be written where a folder stands, not even by root.
+    mdello.start()
+    mdello.report(path, "running")
+    mdello.report(path, "waiting_for_input")
+    text = mdello("status").stdout
+    assert "waiting for input a.md" in text and "2 events are in memory only" in text
+    shown = json.loads(mdello("status", "--json").stdout)
+    assert shown["unsaved"] == 2 and [each["sessionId"] for each in shown["sessions"]] == ["s-1"]
