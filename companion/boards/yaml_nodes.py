@@ -25,6 +25,8 @@ MAX_DEPTH = 100  # js-yaml's default: what is nested deeper is malformed there t
 _IN_FLOW, _KEY, _ENTRY, VALUE = range(4)
 
 _TAB = "tab used as indentation"
+_COLON = "a value with ': ' in it needs quotes"
+_BEHIND = "bad indentation, or text behind a value"
 
 
 def read_node(
@@ -243,7 +245,7 @@ class _BlockMapping:
             read_node(self._draft, self._indent, VALUE, seek=True, compact=marked)
             at.skip_space()
             if (at.line == line or at.indent > self._indent) and at.char != END:
-                at.fail("bad indentation, or text behind a value")
+                at.fail(_COLON if at.line == line and at.char == ":" else _BEHIND)
             if at.indent < self._indent:
                 break
         return self._close()

@@ -147,9 +147,8 @@ def _remove(boards: "Boards", settings: Settings, uuid_or_path: str) -> int:
     print(f"Forgot board {board.uuid} in {board.path}; its files stay.")
     stay = _remembered_sessions(settings, board)
     if stay:
-        _say(
-            [f"{stay} {_sessions(stay)} on its cards stay remembered; mdello.pyz purge forgets all sessions"]
-        )
+        stays = "1 session on its cards stays" if stay == 1 else f"{stay} sessions on its cards stay"
+        _say([f"{stays} remembered; mdello.pyz purge forgets all sessions"])
     return 0
 
 
@@ -163,10 +162,6 @@ def _remembered_sessions(settings: Settings, board: "Board") -> int:
         return 0
     last = {record.key: record for record in records}
     return len({(each.harness, each.session_id) for each in last.values() if each.board_uuid == board.uuid})
-
-
-def _sessions(count: int) -> str:
-    return "session" if count == 1 else "sessions"
 
 
 def _say(notes: Sequence[str]) -> None:

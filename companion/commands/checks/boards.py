@@ -1,10 +1,13 @@
 """Configuration and boards: readable, and is every card one of a kind?"""
 
 import os
+import uuid
+from pathlib import Path
 from typing import List
 
 from companion.boards.cards import Scan
 from companion.boards.registry import Board
+from companion.boards.writer import give_uuid
 from companion.commands.checks.finding import Finding, ok, unknown, wrong
 from companion.commands.wiring import Boards
 
@@ -51,9 +54,15 @@ def _board(board: Board, scan: Scan) -> List[Finding]:
     found += [wrong(SECTION, f"{path}: {reason}") for path, reason in problems]
     for path, reason in scan.without_uuid:
         if _is_in(path, board):
-            text = f"{path} is no card: {reason}"
-            found.append(unknown(SECTION, text, "Give it a uuid: mdello.pyz board repair"))
+            found.append(unknown(SECTION, f"{path} is no card: {reason}", _remedy(path)))
     return found
+
+
+def _remedy(path: str) -> str:
+    """What helps a file without a uuid; a head that ``board repair`` would refuse needs a person."""
+    if give_uuid(Path(path), str(uuid.uuid4()), dry_run=True).refused:
+        return "Mend the lines between its --- by hand: mdello.pyz board repair leaves it alone"
+    return "Give it a uuid: mdello.pyz board repair"
 
 
 def _is_in(path: str, board: Board) -> bool:

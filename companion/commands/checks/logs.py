@@ -36,7 +36,7 @@ def _associations(path: Path) -> Tuple[List[Finding], List[Association]]:
         return [wrong(SECTION, str(exc), "Give it back its permissions, or move it away")], []
     finally:
         journal.close()
-    found = [ok(SECTION, f"{path}: {len(records)} records")]
+    found = [ok(SECTION, f"{path}: {len(records)} {'record' if len(records) == 1 else 'records'}")]
     if journal.damaged:
         text = f"{path}: {journal.damaged} damaged lines are skipped"
         found.append(unknown(SECTION, text, "They go away when the companion next compacts the log"))

@@ -51,3 +51,17 @@ def test_tabs_do_not_indent(text: str) -> None:
     """Wherever a block collection would begin behind one."""
     with pytest.raises(YamlError):
         read_events(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title: Fix: x", "needs quotes"),
+        ("a: b\nt: 'x' : y", "needs quotes"),
+        ("a: 'b' c", "text behind"),
+    ],
+)
+def test_a_colon_in_a_value_is_told_as_such(text: str, said: str) -> None:
+    """The slip that agents make most often, in words that tell what to do."""
+    with pytest.raises(YamlError, match=said):
+        read_events(text)

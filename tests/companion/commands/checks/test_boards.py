@@ -70,6 +70,22 @@ def test_each_board_is_told_with_its_number_of_cards(tmp_path: Path, config: Pat
     assert about(found, two / "plain.md") == [State.UNKNOWN]
 
 
+def test_the_remedy_is_one_that_works(tmp_path: Path, config: Path) -> None:
+    """``board repair`` is named only where it would not refuse; nothing is written."""
+    heads = {
+        "plain.md": "# Plain\n",
+        "colon.md": "---\ntitle: Fix: x\n---\n",
+        "number.md": "---\nuuid: 1\n---\n",
+    }
+    for name, head in heads.items():
+        (tmp_path / name).write_text(head)
+    config.write_text(json.dumps({"boards": [entry(tmp_path)]}))
+    hints = {Path(each.text.split(" is no card")[0]).name: each.hint for each in check(tmp_path)}
+    assert hints["plain.md"] == "Give it a uuid: mdello.pyz board repair"
+    assert all("by hand" in hints[name] for name in ("colon.md", "number.md"))
+    assert {name: (tmp_path / name).read_text() for name in heads} == heads
+
+
 def test_a_board_that_is_gone_is_wrong(tmp_path: Path, config: Path) -> None:
     """One line, with both ways out."""
     config.write_text(json.dumps({"boards": [entry(tmp_path / "gone")]}))
