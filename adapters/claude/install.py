@@ -111,7 +111,8 @@ def _plugin_dir(base: Path) -> Path:
 
 
 def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
-    """Write what has to be written; the paths that changed."""
+    """Write what has to be written; the paths that changed. OSError as it comes."""
+    lost: Optional[OSError] = None
     for _ in range(_ATTEMPTS):
         found = _look(place)
         if found.state == "foreign":
@@ -122,8 +123,10 @@ def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
                 return folder.update(place, _items(context, shown, found, found.created))
             folder.put_new(place, partial(_items, context, shown, found))
             return [item.path for item in _NAMES]
-        except (FileExistsError, FileNotFoundError):
-            continue  # Another install or uninstall came in between.
+        except (FileExistsError, FileNotFoundError) as exc:
+            lost = exc  # Another install or uninstall came in between.
+    if isinstance(lost, FileNotFoundError):
+        raise lost  # No race: nothing can be made there.
     raise AdapterError("keeps changing while it is being written", shown)
 
 

@@ -152,7 +152,7 @@ def sweep(path: Path) -> None:
     """
     with contextlib.suppress(OSError):
         target = real_target(path)
-        for left in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
+        for left in target.parent.glob(f".{glob.escape(target.name[:_NAME_PART])}.*.tmp"):
             if time.time() - left.stat().st_mtime > LEFTOVER_AGE_S:
                 left.unlink()
 

@@ -733,6 +733,19 @@ def test_installs_and_uninstalls_at_once_never_break(tmp_path: Path) -> None:
         assert not any("mdello" in name for name in left)
 
 
+def test_a_place_where_nothing_can_be_made_is_told_with_the_systems_words(
+    context: InstallContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as below ``/proc``: it is no race, and is not told as one."""
+
+    def refuse(place: Path, items: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(folder, "put_new", refuse)
+    with pytest.raises(AdapterError, match="Cannot install the Claude plugin: No such file"):
+        do_install(context)
+
+
 def test_a_home_that_cannot_be_written_is_a_telling_error(tmp_path: Path) -> None:
     """As another user: the error names the place and the reason, and nothing is left."""
     with tempfile.TemporaryDirectory() as place:  # pytest's own folders are private to this user.

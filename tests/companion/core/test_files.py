@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 import threading
 from pathlib import Path
@@ -325,3 +326,18 @@ def test_what_a_killed_writer_left_is_swept_away(tmp_path: Path) -> None:
     sweep(path)
     assert _names(tmp_path) == [".a1.jsonl.77-0.tmp", ".a[1].jsonl.78-0.tmp", ".b.77-0.tmp", "a[1].jsonl"]
     sweep(tmp_path / "no" / "such")
+
+
+def test_what_is_left_of_a_file_with_a_long_name_is_swept_away_too(tmp_path: Path) -> None:
+    """Its leftovers carry only the beginning of the name."""
+    path = tmp_path / ("n" * 200 + ".jsonl")
+
+    def killed() -> None:
+        (left,) = tmp_path.iterdir()
+        shutil.copy(left, tmp_path / (left.name[: -len(".tmp")] + "0.tmp"))
+
+    write_atomically(path, b"kept", before_replacing=killed)
+    (left,) = (each for each in tmp_path.iterdir() if each != path)
+    os.utime(left, (1_000_000, 1_000_000))
+    sweep(path)
+    assert list(tmp_path.iterdir()) == [path]
