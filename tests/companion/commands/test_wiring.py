@@ -1,12 +1,14 @@
 """The parts put together: what a running companion tells of itself, and when it notices things."""
 
 import os
+import threading
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import Dict, Iterator, List
 
 import pytest
 
 import mdello as program
+from companion.commands import wiring
 from companion.commands.wiring import Companion, open_boards
 from companion.core.settings import load
 from tests.companion.commands.conftest import MakeCard
@@ -89,3 +91,27 @@ def test_a_replaced_archive_is_a_problem(clean_environ: Dict[str, str], tmp_path
     archive.write_bytes(b"newer")
     assert made.health()["archive"] == {"path": str(archive), "replaced": True}
     assert any("restart the companion" in str(text) for text in [made.health()["problems"]])
+
+
+def test_a_replaced_archive_is_noticed_while_serving(
+    companion: Companion, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever reads the log is told, once."""
+    looks: List[bool] = []
+    stop = threading.Event()
+
+    def replaced() -> bool:
+        looks.append(True)
+        if len(looks) > 3:
+            stop.set()
+        return len(looks) > 1
+
+    monkeypatch.setattr(wiring, "ARCHIVE_CHECK_S", 0.001)
+    monkeypatch.setattr(companion._archive, "replaced", replaced)
+    monkeypatch.setattr(companion.server, "serve_until_stopped", lambda: None)
+    patience = threading.Timer(20, stop.set)  # In case that it never looks again.
+    patience.start()
+    companion.serve_until(stop)
+    patience.cancel()
+    said = [record for record in caplog.records if "was replaced: restart" in record.getMessage()]
+    assert len(said) == 1
