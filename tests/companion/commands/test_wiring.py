@@ -3,12 +3,11 @@
 import os
 import threading
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 import pytest
 
 import mdello as program
-from companion.commands import wiring
 from companion.commands.wiring import Companion, open_boards
 from companion.core.settings import load
 from tests.companion.commands.conftest import MakeCard
@@ -98,20 +97,22 @@ def test_a_replaced_archive_is_noticed_while_serving(
 ) -> None:
     """Whoever reads the log is told, once."""
     looks: List[bool] = []
-    stop = threading.Event()
 
     def replaced() -> bool:
         looks.append(True)
-        if len(looks) > 3:
-            stop.set()
         return len(looks) > 1
 
-    monkeypatch.setattr(wiring, "ARCHIVE_CHECK_S", 0.001)
+    class Stop(threading.Event):
+        """Comes after a hundred looks at the clock."""
+
+        rounds = 0
+
+        def wait(self, timeout: Optional[float] = None) -> bool:
+            self.rounds += 1
+            return self.rounds > 100
+
     monkeypatch.setattr(companion._archive, "replaced", replaced)
     monkeypatch.setattr(companion.server, "serve_until_stopped", lambda: None)
-    patience = threading.Timer(20, stop.set)  # In case that it never looks again.
-    patience.start()
-    companion.serve_until(stop)
-    patience.cancel()
+    companion.serve_until(Stop())
     said = [record for record in caplog.records if "was replaced: restart" in record.getMessage()]
     assert len(said) == 1
