@@ -42,7 +42,10 @@ class ConfigFile:
         """Why the file on disk could not be used, or None. Kept until it can be read again."""
 
     def read(self) -> JsonObject:
-        """The whole object. A missing file is empty; an unusable one is empty with ``problem``.
+        """The whole object. A file that is missing or unusable (see ``problem``) is what was read last.
+
+        That is nothing for who has just started; a running companion does not forget its boards
+        because an editor is in the middle of a save, or a hand slipped.
 
         The caller must not change what it gets.
         """
@@ -118,11 +121,11 @@ class ConfigFile:
             text = raw.decode("utf-8-sig", errors="replace")
             content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError) as exc:
-            self.problem = f"{self.path} is not JSON: {exc}"
-            return {}
+            self.problem = f"{self.path}: it is not JSON: {exc}"
+            return self._read
         if not isinstance(content, dict):
-            self.problem = f"{self.path} holds no JSON object"
-            return {}
+            self.problem = f"{self.path}: it holds no JSON object"
+            return self._read
         self.problem = None
         return _without_legacy_keys(content)
 

@@ -129,6 +129,21 @@ def test_an_unusable_file_is_empty_and_is_set_aside_by_the_next_change(path: Pat
     assert aside.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("content", ["", '{"boards": [', "[]"])
+def test_a_file_that_breaks_while_we_run_is_as_it_was(path: Path, content: str) -> None:
+    """An editor in the middle of a save, or a slip of the hand: the boards stay, also in the next save."""
+    _write(path, {"boards": ["one"], "other": 1})
+    config = ConfigFile(path)
+    assert config.read()["boards"] == ["one"]
+    _write(path, content)
+    assert config.read() == {"boards": ["one"], "other": 1}
+    assert config.problem is not None and config.problem.startswith(f"{path}: ")
+    config.change(_set("autofocus", True))
+    assert json.loads(path.read_text("utf-8")) == {"boards": ["one"], "other": 1, "autofocus": True}
+    assert [each.read_text("utf-8") for each in path.parent.glob("*.unreadable-*")] == [content]
+    assert ConfigFile(path).read()["boards"] == ["one"]
+
+
 def test_a_byte_order_mark_does_no_harm(path: Path) -> None:
     """Some editors leave one."""
     _write(path, "\ufeff" + json.dumps({"a": 1}))
