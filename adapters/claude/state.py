@@ -289,8 +289,10 @@ def _call_row(call: ToolCall) -> List[object]:
 
 
 def _calls(rows: object) -> List[ToolCall]:
+    if not isinstance(rows, list):  # Mostly there are none.
+        return []
     calls = []
-    for row in _list(rows):
+    for row in rows:
         if isinstance(row, list) and len(row) == 5 and _kept_id(row[0]):
             identity, tool, digest, thread = (_kept_id(part) for part in row[:4])
             calls.append(ToolCall(identity, tool, digest, thread, asked=row[4] is True))
@@ -298,9 +300,12 @@ def _calls(rows: object) -> List[ToolCall]:
 
 
 def _blocker_rows(state: Mapping[str, object]) -> List[Tuple[str, str, str]]:
+    rows = state.get("blockers")
+    if not isinstance(rows, list):
+        return []
     return [
         (row[0], _kept_id(row[1]), ANY_THREAD if row[2] == ANY_THREAD else _kept_id(row[2]))
-        for row in _list(state.get("blockers"))
+        for row in rows
         if isinstance(row, list) and len(row) == 3 and row[0] in _KINDS
     ]
 

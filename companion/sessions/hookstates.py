@@ -44,7 +44,8 @@ class Remembered(NamedTuple):
         """A copy that the adapter may do with what it likes; None when there is none."""
         if not self.state:
             return None
-        state: SessionState = _decoder.decode(self.state.decode("utf-8"))
+        # Written by us, so nothing stands around the object.
+        state: SessionState = _decoder.raw_decode(self.state.decode("utf-8"))[0]
         return state
 
 
@@ -122,14 +123,17 @@ class HookStates:
         self._journal.close()
 
     def _shorten_log(self) -> bool:
-        """Leave one line for each session, if there are too many. True when that has to wait."""
+        """Leave one line for each session, if there are too many. When that fails, the next change
+        of a state asks for it again; False, so that without one nothing happens."""
         with self._lock:
             if not self._overgrown():
                 return False
             # Under our lock, so that memory and log tell of the same moment.
             mark = self._journal.mark()
             live = [each for sessions in self._sessions.values() for each in sessions.values()]
-        return mark is None or not self._journal.rewrite_before(mark, live)
+        if mark is not None:
+            self._journal.rewrite_before(mark, live)
+        return False
 
     # Everything below runs under the lock.
 

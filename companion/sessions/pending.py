@@ -8,8 +8,9 @@ as associations, without the two uuids.
 import contextlib
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Deque, Dict, Iterable, List, Optional, Sequence
+from typing import Callable, Deque, Dict, Iterable, List, Optional, Sequence
 
 from adapters.contract import Status
 from companion.core.errors import StorageError
@@ -73,6 +74,11 @@ class PendingLinks:
         """Records that are not on disk yet."""
         return self._journal.unsaved
 
+    @property
+    def overgrown(self) -> bool:
+        """Whether the log is so much longer than what memory holds that a shortening is due."""
+        return self._journal.lines > 2 * (self._events + MAX_LINKS)
+
     def load(self) -> None:
         """Take up what the log holds. An unreadable log is empty, with ``problem``."""
         try:
@@ -93,8 +99,6 @@ class PendingLinks:
                 return False
         self._keep(event)
         self._journal.append(event)
-        if self._journal.lines > 2 * (self._events + MAX_LINKS):
-            self._save()
         return True
 
     def of_path(self, path: str) -> List[List[Association]]:
@@ -124,6 +128,18 @@ class PendingLinks:
     def flush(self) -> None:
         """Try again to write what is unsaved."""
         self._journal.flush()
+
+    def shortening(self) -> Optional[Callable[[], bool]]:
+        """What brings an overgrown log to what memory holds now, or None when nothing is to be done.
+
+        To be called without any lock, for it waits for a disk; what is remembered meanwhile is kept.
+        False when it could not be done: the log is still overgrown then.
+        """
+        mark = self._journal.mark() if self.overgrown else None
+        if mark is None:
+            return None
+        events = self._all()
+        return partial(self._journal.rewrite_before, mark, events)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -157,7 +173,10 @@ class PendingLinks:
         """Bring the log to what memory holds. When that fails, the log tells too much, which a
         restart sorts out: events that an association has already are not taken twice."""
         with contextlib.suppress(StorageError):  # The journal keeps the reason in its ``problem``.
-            self._journal.rewrite(event for history in self._history.values() for event in history)
+            self._journal.rewrite(self._all())
+
+    def _all(self) -> List[Association]:
+        return [event for history in self._history.values() for event in history]
 
 
 def read_links(path: Path) -> List[Link]:

@@ -6,6 +6,7 @@ from typing import List
 
 import pytest
 
+from companion.boards import registry as registry_module
 from companion.boards.registry import normal_path
 from companion.core.errors import BoardError, NotFound, StorageError
 from tests.companion.boards.conftest import AsNobody, Boards
@@ -214,6 +215,41 @@ def test_two_boards_whose_names_differ_in_form_only_stay_apart(boards: Boards) -
     for form in (NFC, NFD):
         owner = boards.registry.owner_of(str(boards.home / form / "x.md"))
         assert owner is not None and owner[0].uuid == form
+
+
+def test_a_remembered_owner_is_forgotten_with_its_registration(boards: Boards) -> None:
+    """Asked again and again, under any spelling, while boards come, move and go."""
+    path = "/boards//one/./a.md"
+    assert boards.registry.owner_of(path) is None
+    for uuid in ("first", "second"):
+        board = boards.registry.register(uuid, "/boards/one")
+        for _ in range(2):
+            assert boards.registry.owner_of(path) == (board, "/boards/one/a.md")
+    boards.registry.register("second", "/boards/two")
+    assert boards.registry.owner_of(path) is None
+    assert boards.registry.owner_of("/boards/two/a.md") is not None
+    boards.registry.remove("second")
+    assert boards.registry.owner_of("/boards/two/a.md") is None
+
+
+def test_an_owner_that_only_the_disk_tells_is_asked_of_it_every_time(boards: Boards) -> None:
+    """A link to a board's folder may point elsewhere the next moment."""
+    (boards.home / "board").mkdir()
+    (boards.home / "link").symlink_to("board")
+    board = boards.registry.register("u", str(boards.home / "board"))
+    path = str(boards.home / "link" / "a.md")
+    assert boards.registry.owner_of(path) == (board, str(boards.home / "board" / "a.md"))
+    (boards.home / "link").unlink()
+    assert boards.registry.owner_of(path) is None
+
+
+def test_remembered_owners_are_bounded(boards: Boards, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompt full of paths changes no answer."""
+    monkeypatch.setattr(registry_module, "_MAX_OWNERS", 10)
+    board = boards.registry.register("u", "/b")
+    for _ in range(2):
+        for number in range(35):
+            assert boards.registry.owner_of(f"/b/{number}.md") == (board, f"/b/{number}.md")
 
 
 def test_a_board_is_removed_by_uuid_path_or_link(boards: Boards) -> None:

@@ -1,12 +1,15 @@
 """The record: identity, normalisation, JSON."""
 
 from dataclasses import replace
-from typing import Dict
+from typing import Any, Dict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.contract import Status
-from companion.sessions.association import InvalidAssociation, from_json
+from companion.sessions.association import Association, InvalidAssociation, from_json
+from companion.sessions.lines import json_bytes
 
 FULL: Dict[str, object] = {
     "boardUuid": "b",
@@ -23,6 +26,35 @@ FULL: Dict[str, object] = {
 def test_a_full_record_survives_in_the_contracts_key_order() -> None:
     """Reading and writing give the same."""
     assert list(from_json(FULL).to_json().items()) == list(FULL.items())
+
+
+_TEXTS = st.text(st.characters(exclude_categories=()))  # Halves of surrogate pairs too.
+
+
+@given(
+    st.builds(
+        Association,
+        *[_TEXTS] * 3,
+        st.sampled_from(Status),
+        *[_TEXTS] * 3,
+        session_file=st.none() | _TEXTS,
+    )
+)
+def test_the_encoded_record_is_what_the_general_encoder_makes_of_it(record: Association) -> None:
+    """Byte by byte, and made only once; a changed copy has its own."""
+    assert record.encoded == json_bytes(record.to_json())
+    assert record.encoded is record.encoded
+    assert replace(record, updated_at="later").encoded == json_bytes(
+        {**record.to_json(), "updatedAt": "later"}
+    )
+
+
+@pytest.mark.parametrize("field", sorted(Association.__dataclass_fields__))
+def test_only_the_time_does_not_count_as_news(field: str) -> None:
+    """Every other field does."""
+    record = from_json(FULL)
+    value: Any = Status.CLOSED if field == "status" else "other"
+    assert record.same_but_for_time(replace(record, **{field: value})) is (field == "updated_at")
 
 
 def test_unknown_fields_are_dropped_and_absent_ones_have_no_key() -> None:

@@ -38,6 +38,23 @@ def test_dropping_leaves_no_trace_in_the_indexes() -> None:
     assert (len(held), held.cards(), held.sessions()) == (0, 0, 0)
 
 
+def test_every_change_is_counted() -> None:
+    """A replaced record is one; dropping what is not there is none."""
+    held = Holdings()
+    seen = [held.changes]
+    held.put(_record("a", "1"))
+    seen.append(held.changes)
+    held.put(_record("a", "1"))
+    seen.append(held.changes)
+    held.drop(_record("a", "1").key)
+    seen.append(held.changes)
+    held.fold([])
+    seen.append(held.changes)
+    assert len(set(seen)) == len(seen)
+    held.drop(_record("a", "1").key)
+    assert held.changes == seen[-1]
+
+
 def test_a_legacy_record_is_found_by_its_path() -> None:
     """Without a uuid the path is the identity."""
     held = Holdings()

@@ -76,6 +76,38 @@ def test_links_and_their_histories_are_bounded(log: Path, monkeypatch: pytest.Mo
     assert len(association_journal(log).read()) <= 2 * (4 + 2)
 
 
+def test_an_overgrown_log_is_shortened_when_it_is_convenient(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a call that needs no lock; what is remembered between the order and the deed is kept."""
+    monkeypatch.setattr(pending_module, "MAX_EVENTS_PER_LINK", 3)
+    monkeypatch.setattr(pending_module, "MAX_LINKS", 2)
+    links = PendingLinks(log)
+    assert links.shortening() is None
+    for number in range(20):
+        links.remember(_event(number, status=Status.IDLE if number % 2 else Status.RUNNING))
+    assert links.overgrown and len(association_journal(log).read()) == 20
+    shorten = links.shortening()
+    assert shorten is not None
+    links.remember(_event(20, status=Status.CLOSED))
+    assert shorten()
+    assert [each.updated_at[-7:-5] for each in association_journal(log).read()] == ["17", "18", "19", "20"]
+    assert not links.overgrown
+
+
+def test_a_shortening_that_fails_is_tried_again(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the log was replaced between the order and the deed."""
+    monkeypatch.setattr(PendingLinks, "overgrown", True)
+    links = PendingLinks(log)
+    links.remember(_event(1))
+    shorten = links.shortening()
+    assert shorten is not None
+    log.unlink()
+    assert not shorten()
+    again = links.shortening()
+    assert again is not None and again()
+
+
 def test_all_histories_together_are_bounded(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However they are spread over links."""
     monkeypatch.setattr(pending_module, "MAX_EVENTS", 10)

@@ -1,5 +1,7 @@
 """What callers say, and what of it counts."""
 
+from typing import Optional, Tuple
+
 import pytest
 
 from adapters.contract import Status
@@ -61,3 +63,17 @@ def test_an_events_absent_session_file_has_no_key() -> None:
     assert "sessionFile" not in event.to_json()
     assert on_card(event.to_json(), CARD, "now").session_file is None
     assert Event("claude", "s", Status.RUNNING, "/f").to_json()["sessionFile"] == "/f"
+
+
+@pytest.mark.parametrize("file", [None, "", "/f"])
+def test_an_event_becomes_the_record_that_a_client_would_have_made(file: Optional[str]) -> None:
+    """By a shorter way."""
+    event = Event("claude", "s", Status.RUNNING, file)
+    assert event.on_card(CARD, "now") == on_card(event.to_json(), CARD, "now")
+
+
+@pytest.mark.parametrize(("event", "field"), [(("", "s"), "harness"), (("claude", ""), "sessionId")])
+def test_an_event_of_nobody_is_invalid(event: Tuple[str, str], field: str) -> None:
+    """As a client's report would be."""
+    with pytest.raises(InvalidAssociation, match=field):
+        Event(*event, Status.IDLE, None).on_card(CARD, "now")

@@ -1,6 +1,7 @@
 """How associations look to clients."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,30 @@ def test_a_snapshot_holds_one_board_on_one_line(book: Book) -> None:
         ("b", True),
     ]
     assert Telling(book, Hub("life")).snapshot("none") == b"[]"
+
+
+def test_a_snapshot_is_made_once_for_each_state_of_the_book(book: Book) -> None:
+    """The same bytes until a record or a mark changes, and never stale ones."""
+    telling = Telling(book, Hub("life"))
+    first = telling.snapshot("b1")
+    assert telling.snapshot("b1") is first
+    assert telling.snapshot("b2") is telling.snapshot("b2")
+    book.missing.clear()
+    assert b"cardMissing" in first and b"cardMissing" not in telling.snapshot("b1")
+    book.missing = {_record("a", "b1").key}
+    assert json.loads(telling.snapshot("b1"))[0]["cardMissing"] is True
+    book.settle(replace(_record("b", "b1"), status=Status.CLOSED))
+    assert [each["status"] for each in json.loads(telling.snapshot("b1"))] == ["idle", "closed"]
+    book.held.drop(_record("a", "b1").key)
+    assert telling.snapshot("b1") == telling.snapshot("b1") == b"[%b]" % book.held.all()[0].encoded
+    book.held.fold([])
+    assert telling.snapshot("b1") == b"[]"
+
+
+def test_bytes_and_objects_say_the_same(book: Book) -> None:
+    """Frames are put together from encoded records; lists are not."""
+    telling = Telling(book, Hub("life"))
+    assert json.loads(telling.snapshot("b1")) == telling.select("b1", "")
 
 
 def test_frames_go_to_the_board_concerned(book: Book) -> None:
