@@ -17,7 +17,7 @@ import sys
 import time
 import zipfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 from urllib.parse import quote
 
 import pytest
@@ -355,6 +355,17 @@ class Server:
         self._board = board
         board.mkdir()
         (board / "card.md").write_text("---\nuuid: card-1\n---\n")
+        (board / "\u00fc.md").write_text("No uuid.\n")
+        said = {"role": "user", "content": f'see "{board}/card.md" and /x\n{board}/card.md'}
+        edit = {"type": "tool_use", "id": "c", "name": "Write", "input": {"file_path": f"{board}/card.md"}}
+        done = {"type": "tool_result", "tool_use_id": "c"}
+        messages: List[Dict[str, Any]] = [
+            said,
+            {"role": "assistant", "content": [edit]},
+            {"role": "user", "content": [done]},
+        ]
+        lines = [json.dumps({"type": each["role"], "message": each}) + "\n" for each in messages]
+        (board / "transcript.jsonl").write_text("".join(lines))
         self._process = subprocess.Popen(
             [*command, "serve"],
             env=environ,
@@ -366,9 +377,13 @@ class Server:
             preexec_fn=(lambda: _become(uid)) if uid else None,
         )
 
-    def problems(self) -> List[str]:
-        """Use every part of it, end it; what it says of its health meanwhile."""
+    def problems(self, once_up: Callable[[], object] = lambda: None) -> List[str]:
+        """Use every part of it after ``once_up``, end it; what it says of its health meanwhile."""
         try:
+            assert self._process.stdout is not None
+            line = self._process.stdout.readline()
+            assert line == f"Mdello companion listening at http://127.0.0.1:{self._port}\n"
+            once_up()
             return self._use()
         finally:
             self._process.terminate()
@@ -377,9 +392,6 @@ class Server:
             assert out == "" and "Traceback" not in err
 
     def _use(self) -> List[str]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line == f"Mdello companion listening at http://127.0.0.1:{self._port}\n"
         with Talk(self._port) as stream, Talk(self._port) as talk:
             path = f"/events?boardUuid=b&boardPath={quote(str(self._board))}"
             stream.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).head()
@@ -393,9 +405,26 @@ class Server:
             assert (told["cardUuid"], told["status"]) == ("card-1", "running")
             assert talk.ask("GET", "/associations").json() == [told]
             assert talk.ask("POST", "/settings", b'{"autofocus": true}').status in (200, 500)
+            self._use_rare_parts(talk)
             health: Any = talk.ask("GET", "/health").json()
         problems: List[str] = health["problems"]
         return problems
+
+    def _use_rare_parts(self, talk: Talk) -> None:
+        """What only some requests need: each must have been imported all the same."""
+        kind = (("Content-Type", "application/json"),)
+        resume = {"hook_event_name": "SessionStart", "source": "resume", "session_id": "r"}
+        resume["transcript_path"] = str(self._board / "transcript.jsonl")
+        assert talk.ask("POST", "/hooks/claude", json.dumps(resume).encode(), kind).status == 202
+        assert len(json.loads(talk.ask("GET", "/associations").body)) == 2
+        deep = b"[" * 30_000 + b"]" * 30_000
+        for body, status in ((b"{", 400), (deep, 202), (b"\xff", 400), (b"x" * 70_000, 400)):
+            assert talk.ask("POST", "/associations", body).status == status
+        plain = {"cardPath": f"{self._board}/\u00fc.md", "sessionId": "s", "status": "idle"}
+        assert talk.ask("POST", "/associations", json.dumps(plain).encode()).status == 202
+        page = (("Origin", "https://m\xfcller.example"),)
+        assert talk.ask("GET", "/settings", headers=page).status == 403
+        assert talk.ask("DELETE", "/associations?harness=claude&sessionId=r").status in (200, 500)
 
 
 def _become(uid: int) -> None:
@@ -419,6 +448,24 @@ def test_it_serves_from_a_path_with_spaces_and_through_a_link(
         assert Server([str(folder / name)], environ, home / "my board").problems() == []
         log = home / ".local" / "state" / "mdello" / "companion.jsonl"
         assert log.read_text().count("card-1") == 1
+
+
+@pytest.mark.parametrize("deed", ["overwritten", "deleted", "replaced"])
+def test_a_server_goes_on_when_its_file_is_gone(
+    alone: Path, clean_environ: Dict[str, str], tmp_path: Path, deed: str
+) -> None:
+    """All that it needs was imported before it served; that it runs old code is said, and no more."""
+
+    def spoil() -> None:
+        if deed == "overwritten":
+            alone.write_bytes(b"x" * 100_000)
+        else:
+            alone.unlink()
+        if deed == "replaced":
+            alone.write_bytes(b"x" * 100_000)
+
+    problems = Server([str(alone)], clean_environ, tmp_path / "board").problems(spoil)
+    assert len(problems) == 1 and "was replaced" in problems[0]
 
 
 @AS_NOBODY
