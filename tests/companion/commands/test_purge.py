@@ -45,3 +45,24 @@ def test_links_without_a_uuid_are_forgotten_too(mdello: Mdello) -> None:
     assert mdello.ask("GET", "/health")["counts"]["pendingLinks"] == 0
     assert mdello("board", "repair").returncode == 0
     assert mdello.ask("GET", "/associations") == []
+
+
+def test_without_a_companion_every_file_is_emptied(mdello: Mdello, make_card: MakeCard) -> None:
+    """The log, links without a uuid and what adapters remember; nothing comes back with the next start."""
+    mdello("board", "init", str(mdello.home / "board"))
+    plain = mdello.home / "board" / "plain.md"
+    plain.write_text("# No head\n", encoding="utf-8")
+    card = make_card(mdello.home / "board", "a.md", "uuid-a")
+    server = mdello.start()
+    mdello.report(plain, "ready_for_review")
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": f"see {card}"}
+    mdello.ask("POST", "/hooks/claude", prompt)
+    mdello.stop(server)
+    state = mdello.home / ".local" / "state" / "mdello"
+    names = ["companion-hooks.jsonl", "companion-pending.jsonl", "companion.jsonl"]
+    assert sorted(path.name for path in state.iterdir() if path.read_bytes()) == names
+    assert mdello("purge").returncode == 0
+    assert [path for path in state.iterdir() if path.read_bytes()] == []
+    mdello.start()
+    assert mdello.ask("GET", "/associations") == []
+    assert mdello.ask("GET", "/health")["counts"]["pendingLinks"] == 0

@@ -1,6 +1,8 @@
 """The parts put together: what a running companion tells of itself, and when it notices things."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
@@ -10,7 +12,7 @@ import pytest
 import mdello as program
 from companion.commands.wiring import Companion, open_boards
 from companion.core.settings import load
-from tests.companion.commands.conftest import MakeCard
+from tests.companion.commands.conftest import ROOT, MakeCard
 
 
 @pytest.fixture
@@ -116,3 +118,23 @@ def test_a_replaced_archive_is_noticed_while_serving(
     companion.serve_until(Stop())
     said = [record for record in caplog.records if "was replaced: restart" in record.getMessage()]
     assert len(said) == 1
+
+
+def test_everything_of_ours_is_imported_before_it_serves(clean_environ: Dict[str, str]) -> None:
+    """A module that is read later, from a file that was replaced meanwhile, would run wrong bytes."""
+    code = (
+        "import os, sys\n"
+        "from companion.commands.wiring import Companion\n"
+        "from companion.core.settings import load\n"
+        "made = Companion(load(os.environ)); made.start(); made.stop()\n"
+        "print(*sys.modules)\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=ROOT, env=clean_environ, capture_output=True, text=True, check=True, timeout=60
+    )
+    paths = [path for folder in ("adapters", "companion") for path in (ROOT / folder).rglob("*.py")]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths}
+    ours = {name[: -len(".__init__")] if name.endswith(".__init__") else name for name in names}
+    start_up = {name for name in ours if name.startswith("companion.archive")}
+    assert ours - start_up - set(done.stdout.split()) == set()
