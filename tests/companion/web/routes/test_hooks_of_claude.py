@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple, cast
 
 import pytest
 
 from adapters import ADAPTERS
+from companion.boards.writer import give_uuid
 from tests.companion.web.talk import Talk
 from tests.companion.web.world import BOARD, OTHER_BOARD, World
 
@@ -211,3 +212,22 @@ def test_one_answer_to_how_a_session_fares(claude: Claude, world: World) -> None
     logged = {record["cardUuid"]: record for record in map(json.loads, lines)}
     assert list(logged.values()) == listed
     assert claude.cards() == {"card-a": WAITING, "card-b": WAITING}
+
+
+def test_a_new_card_is_linked_with_its_history_once_it_has_a_uuid(claude: Claude, world: World) -> None:
+    """Unknown at first, whoever asks; then as if it had been a card all along."""
+    plain = world.board / "new.md"
+    plain.write_text("# New\n", encoding="utf-8")
+    claude.say("UserPromptSubmit", prompt="write a card")
+    claude.edit(str(plain))
+    claude.say("Stop", background_tasks=[])
+    assert claude.cards() == {}
+    assert give_uuid(plain, "card-new").changed
+    with world.listen() as stream:
+        (record,) = cast(List[Dict[str, str]], stream.event().json())
+    assert (record["cardUuid"], record["status"], record["cardPath"]) == ("card-new", REVIEW, str(plain))
+    lines = world.settings.data_path.read_text(encoding="utf-8").splitlines()
+    logged = [json.loads(line) for line in lines]
+    assert [each["status"] for each in logged] == [RUNNING, REVIEW]
+    assert {each["cardUuid"] for each in logged} == {"card-new"}
+    assert logged[1]["updatedAt"] == record["updatedAt"] >= logged[0]["updatedAt"]
