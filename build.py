@@ -55,14 +55,18 @@ READY_FIRST = (
     "companion.core.archive",
     "companion.core.clock",
     "adapters",
-    "adapters.*",
+    "adapters.contract",
     "companion.commands.status",
     "companion.web",
     "companion.web.client",
     "companion.web.peer",
-    "companion.core.*",
-    "companion.commands.*",
+    "companion.core.config",
+    "companion.core.files",
+    "companion.commands.wiring",
     "companion.boards.*",
+    "companion.sessions.[aijlp]*",
+    "companion.commands.*",
+    "companion.core.*",
 )
 
 SHIV = ["shiv==1.0.8", "click==8.1.8", "pip==24.3.1", "setuptools==75.8.2"]

@@ -1,15 +1,1 @@
-"""The registry of agents: one literal dict, name to module.
-
-Adding an agent is one module (or a small package) beside this file and one line here. Nothing
-outside the agent's own package may test for its name.
-"""
-
-from typing import Dict
-
-from adapters import claude
-from adapters.contract import Adapter
-
-ADAPTERS: Dict[str, Adapter] = {
-    "claude": claude,
-}
-"""Harness name, as it stands in associations and in ``/hooks/<name>``, to the agent's module."""
+"""All that is true of one agent, and nothing else knows it: a module or small package per agent."""

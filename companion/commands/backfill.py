@@ -111,7 +111,7 @@ _NOWHERE = b"\0"
 
 
 def _chosen(names: Sequence[str]) -> List[Adapter]:
-    from adapters import ADAPTERS
+    from adapters.registry import ADAPTERS
 
     wrong = [name for name in names if name not in ADAPTERS] or list(names[1:])
     if wrong:
@@ -121,7 +121,7 @@ def _chosen(names: Sequence[str]) -> List[Adapter]:
 
 
 def _usage() -> str:
-    from adapters import ADAPTERS
+    from adapters.registry import ADAPTERS
 
     return f"mdello.pyz backfill [{'|'.join(ADAPTERS)}] [--json]"
 

@@ -19,7 +19,7 @@ COMMANDS: Dict[str, str] = {
 
 def help_text(environ: Mapping[str, str]) -> str:
     """All commands and environment variables in two aligned columns; the home is shown as ``~``."""
-    from adapters import ADAPTERS
+    from adapters.registry import ADAPTERS
 
     agents = "|".join(ADAPTERS)
     commands = [
@@ -68,7 +68,7 @@ def _variables(environ: Mapping[str, str]) -> List[Tuple[str, str]]:
         home = str(defaults.home)
         return "~" + text[len(home) :] if text.startswith(home + "/") else text
 
-    from adapters import ADAPTERS
+    from adapters.registry import ADAPTERS
 
     rows = [
         ("MDELLO_COMPANION_PORT", f"Listen port ({DEFAULT_PORT})"),

@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
 
 def installable() -> Dict[str, Adapter]:
     """The agents that can be connected: those that do not say that they cannot."""
-    from adapters import ADAPTERS
     from adapters.defaults import no_install
+    from adapters.registry import ADAPTERS
 
     return {name: adapter for name, adapter in ADAPTERS.items() if adapter.install is not no_install}
 

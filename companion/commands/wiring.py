@@ -52,7 +52,7 @@ class Companion:
     """The whole sidecar: made, bound, started, stopped."""
 
     def __init__(self, settings: Settings) -> None:
-        from adapters import ADAPTERS
+        from adapters.registry import ADAPTERS
         from companion.core.hub import Hub
         from companion.history.scanner import needles_for
         from companion.sessions.intake import HookIntake

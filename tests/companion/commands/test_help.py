@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from adapters import ADAPTERS
+from adapters.registry import ADAPTERS
 from companion.commands.help import COMMANDS, help_text
 
 

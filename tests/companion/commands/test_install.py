@@ -7,8 +7,8 @@ from typing import Any, Dict, List
 
 import pytest
 
-from adapters import ADAPTERS
 from adapters.contract import AdapterError, InstallContext, InstallReport
+from adapters.registry import ADAPTERS
 from companion.commands import install
 from companion.core import settings
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple, cast
 
 import pytest
 
-from adapters import ADAPTERS
+from adapters.registry import ADAPTERS
 from companion.boards.writer import give_uuid
 from tests.companion.web.talk import Talk
 from tests.companion.web.world import BOARD, OTHER_BOARD, World
