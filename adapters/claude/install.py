@@ -116,7 +116,10 @@ def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
     for _ in range(_ATTEMPTS):
         found = _look(place)
         if found.state == "foreign":
-            raise AdapterError(f"Cannot replace unmanaged Claude plugin ({found.why})", shown)
+            raise AdapterError(
+                f"Cannot replace unmanaged Claude plugin ({found.why}). Move it away, then install again",
+                shown,
+            )
         folder.sweep(place, _NAMES)
         try:
             if found.state == "ours":

@@ -68,8 +68,8 @@ def read_session(
     try:
         with LineFile(path) as file:
             reading.read(file)
-    except OSError as exc:
-        report.skipped.append((str(path), exc.strerror or str(exc)))
+    except (OSError, ValueError) as exc:  # ValueError: a name with a NUL, from a foreign payload.
+        report.skipped.append((str(path), getattr(exc, "strerror", None) or str(exc)))
         return nothing
     if reading.is_sidechain:
         report.skipped.append((str(path), "sub-agent log: no session of its own"))

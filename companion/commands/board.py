@@ -75,6 +75,8 @@ def _add(boards: "Boards", folder: str) -> int:
     from companion.boards.writer import board_notes
 
     path = _folder(boards, folder)
+    if not path.is_dir():
+        raise BoardError(f"{path} is no folder.")
     found = read_board_file(path)
     if found is None or found.uuid is None:
         lacks = "no mdello.yml" if found is None else "no uuid in its mdello.yml"
@@ -98,7 +100,8 @@ def _register(boards: "Boards", board_uuid: str, path: str) -> None:
     before = boards.registry.find(board_uuid)
     board = boards.registry.add(board_uuid, path)
     if before is not None and before.path != board.path:
-        still = " It is still there: two folders must not share a uuid." if os.path.isdir(before.path) else ""
+        other = os.path.isdir(before.path) and not os.path.samefile(before.path, board.path)
+        still = " It is still there: two folders must not share a uuid." if other else ""
         _say([f"this board was registered in {before.path} until now.{still}"])
 
 

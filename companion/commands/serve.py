@@ -36,10 +36,10 @@ def run(args: argparse.Namespace) -> int:
             environ = _demo_environment(Path(folder))
         settings = load(environ)
         logs.configure(settings.debug)
-        return _serve(settings)
+        return _serve(settings, args.demo)
 
 
-def _serve(settings: Settings) -> int:
+def _serve(settings: Settings, demo: bool) -> int:
     from companion.commands.wiring import Companion
 
     companion = Companion(settings)
@@ -48,7 +48,7 @@ def _serve(settings: Settings) -> int:
     except OSError as exc:
         if exc.errno != errno.EADDRINUSE:
             raise CompanionError(f"Cannot listen on 127.0.0.1:{settings.port}: {exc.strerror}") from exc
-        return _port_taken(settings.port)
+        return _port_taken(settings.port, demo)
     companion.start()
     stop = threading.Event()
     for number in _stop_signals():
@@ -60,6 +60,12 @@ def _serve(settings: Settings) -> int:
         companion.serve_until(stop)
     finally:
         companion.stop()
+    lost = companion.unsaved()
+    if lost:
+        print(
+            f"{lost} event(s) could not be saved and are lost; see why with: mdello.pyz doctor",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -71,13 +77,15 @@ def _stop_signals() -> List[signal.Signals]:
     return numbers
 
 
-def _port_taken(port: int) -> int:
+def _port_taken(port: int, demo: bool) -> int:
     """Who holds the port? Ours: nothing to do. Anything else: how to choose another."""
     from companion.web.client import Holder, probe
 
     holder = probe(port, PROBE_TIMEOUT_S)
     if holder is Holder.OURS:
         print(f"Mdello companion is already running at http://127.0.0.1:{port}")
+        if demo:
+            print("No demo was started: it would need a port of its own.", file=sys.stderr)
         return 0
     owner = "another user's mdello companion" if holder is Holder.OTHER_USER else "another program"
     print(

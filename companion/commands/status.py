@@ -188,7 +188,7 @@ def _without_uuid_lines(overview: Overview) -> List[str]:
     sessions: Dict[str, List[str]] = {}
     for path, harness, session_id, status in overview.waiting_links:
         sessions.setdefault(path, []).append(f"{harness} {session_id} {status.replace('_', ' ')}")
-    lines = ["Without a uuid, so not linked yet (mdello.pyz board repair gives them one):"]
+    lines = ["Without a uuid, so not linked yet (mdello.pyz board repair gives them one, or says why not):"]
     for path, why in overview.without_uuid:
         on_it = f"; {', '.join(sessions[path])}" if path in sessions else ""
         lines.append(f"  {printable(path)} ({printable(why)}{printable(on_it)})")
@@ -200,7 +200,7 @@ def _companion_line(overview: Overview, settings: Settings) -> str:
         return f"The companion is running at {settings.endpoint}."
     if overview.running == "free":
         return "The companion is not running: statuses are as of its end. Start it: mdello.pyz serve"
-    return f"Port {settings.port} is held by something else ({overview.running}); see mdello.pyz doctor"
+    return f"Port {settings.port} is held by something else; see mdello.pyz doctor"
 
 
 def _age(updated_at: str, now_s: float) -> str:

@@ -120,6 +120,11 @@ class Companion:
         self.intake.close()
         self.ledger.close()
 
+    def unsaved(self) -> int:
+        """How many events no disk has taken yet."""
+        counts = self.ledger.facts()["counts"]
+        return int(counts["unsaved"]) if isinstance(counts, dict) else 0
+
     def advice(self) -> List[str]:
         """What a person who has just started the companion should know."""
         lines = []

@@ -79,7 +79,9 @@ class Ledger:
         self._pending = PendingLinks(pending_path)
         self._board_problems: Tuple[str, ...] = ()  # Of the last look.
         self._unreadable_cards = 0
-        self._watch = LinkWatch(finder, registry, now, self._pending_paths, self._adopt, self._give_up)
+        self._watch = LinkWatch(
+            finder, registry, now, self._pending_paths, self._adopt, self._follow, self._give_up
+        )
         self._chores = Chores(self._do_chores, poll_s)
 
     # -- life
@@ -368,6 +370,10 @@ class Ledger:
         if newer and held is not None:
             self._book.missing.discard(held.key)
             self._telling.publish(held)
+
+    def _follow(self, old: str, new: str) -> None:
+        with self._lock:
+            self._pending.move(old, new)
 
     def _give_up(self, path: str) -> None:
         with self._lock:

@@ -113,6 +113,16 @@ class PendingLinks:
         """The files concerned, each once."""
         return list(dict.fromkeys(each.card_path for each in self._last.all()))
 
+    def move(self, old: str, new: str) -> None:
+        """Take the links to a file along to its new path."""
+        moved = [replace(event, card_path=new) for history in self.of_path(old) for event in history]
+        for each in self._last.of_card(old):
+            self._forget(each.key)
+        for event in moved:
+            self._keep(event)
+        if moved:
+            self._save()
+
     def drop_path(self, path: str) -> None:
         """Forget the links to a file."""
         self._drop(self._last.of_card(path))

@@ -430,3 +430,11 @@ def test_folders_nested_without_end_are_walked(tmp_path: Path) -> None:
     deep.mkdir(parents=True)
     (deep / "s.jsonl").write_text("{}\n")
     assert len(list(transcript.session_files(tmp_path, 0, ReadReport()))) == 1
+
+
+def test_a_name_that_no_file_can_have_is_said() -> None:
+    """A payload may name anything as its transcript; a NUL in it is no reason to fail."""
+    report = ReadReport()
+    session = transcript.read_session(Path("/tmp/a\0b.jsonl"), (), None, report)
+    assert session.session_id == "" and session.card_paths == ()
+    assert len(report.skipped) == 1

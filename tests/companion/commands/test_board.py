@@ -343,3 +343,17 @@ def test_who_is_busy_is_asked_for_each_file(mdello: Mdello, folder: Path) -> Non
     results: List[RepairResult] = board_command.repair(boards, [], busy_on, dry_run=True)
     assert asked == [str(path) for path in paths]
     assert [result.refused is None for result in results] == [False, True]
+
+
+def test_a_board_that_is_no_folder_is_told_so(mdello: Mdello) -> None:
+    """Before anything is said about files in it."""
+    done = mdello("board", "add", "nowhere")
+    assert done.returncode == 1 and done.stderr == f"{mdello.home / 'nowhere'} is no folder.\n"
+
+
+def test_a_registered_board_under_another_name_is_no_second_board(mdello: Mdello) -> None:
+    """A link to the same folder does not share a uuid with it: it is it."""
+    assert mdello("board", "init", "board").returncode == 0
+    (mdello.home / "link").symlink_to("board")
+    done = mdello("board", "add", "link")
+    assert done.returncode == 0 and "must not share" not in done.stderr

@@ -276,3 +276,22 @@ def test_kill_minus_nine_loses_nothing_that_was_acknowledged(
     assert len(lost) <= 1 and set(answered) <= set(held)
     log = mdello.home / ".local" / "state" / "mdello" / "companion.jsonl"
     assert all(json.loads(line) for line in log.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_demo_beside_a_running_companion_is_not_started_silently(mdello: Mdello) -> None:
+    """The port is ours already; that there is no demo board is said."""
+    mdello.start()
+    second = mdello("serve", "--demo")
+    assert second.returncode == 0
+    assert "already running" in second.stdout and "No demo was started" in second.stderr
+
+
+def test_what_no_disk_took_is_told_at_the_end(mdello: Mdello, tmp_path: Path, make_card: MakeCard) -> None:
+    """Records that only memory held are lost with the process: said with their number."""
+    board = tmp_path / "board"
+    mdello("board", "init", str(board))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    server = mdello.start(XDG_STATE_HOME=str(tmp_path / "file"))
+    assert mdello.report(make_card(board, "a.md", "uuid-a"), "running")["status"] == "running"
+    code, _, err = mdello.stop(server)
+    assert code == 0 and "1 event(s) could not be saved and are lost" in err

@@ -264,3 +264,53 @@ def test_an_invalid_report_makes_no_link(scene: _Scene) -> None:
     assert scene.ledger.ingest(body(scene.path, status="nonsense")) is None
     assert scene.ledger.ingest(body(scene.path, session="")) is None
     assert scene.ledger.links() == []
+
+
+def test_a_link_follows_a_file_that_is_moved_before_it_has_a_uuid(tmp_path: Path) -> None:
+    """Renamed, then moved to another board: the history is linked once the card has its uuid."""
+    real = RealBoards(tmp_path, "b1", "b2")
+    path = real.card("b1/new.md", None)
+    ledger = load_ledger(tmp_path, real.finder, real.registry, Hub("life"), Clock())
+    event(ledger, Status.RUNNING, path)
+    event(ledger, Status.READY_FOR_REVIEW)
+    ledger.reconcile()
+    for place in ("b1/renamed.md", "b2/moved.md"):
+        Path(path).rename(tmp_path / place)
+        path = str(tmp_path / place)
+        ledger.reconcile()
+        assert [each.path for each in read_links(pending_of(tmp_path))] == [path]
+    event(ledger, Status.RUNNING)
+    real.card("b2/moved.md", "cn")
+    ledger.reconcile()
+    assert [each.status.value for each in logged(tmp_path)] == ["running", "ready_for_review", "running"]
+    [shown] = ledger.associations()
+    assert (shown["cardUuid"], shown["cardPath"], shown["boardUuid"]) == ("cn", path, "b2")
+
+
+def test_a_file_that_was_moved_and_has_a_uuid_already_is_linked_at_once(tmp_path: Path) -> None:
+    """Nothing is lost to the order in which the two are noticed, as long as the move is seen first."""
+    real = RealBoards(tmp_path, "b1")
+    path = real.card("b1/new.md", None)
+    ledger = load_ledger(tmp_path, real.finder, real.registry, Hub("life"), Clock())
+    event(ledger, Status.RUNNING, path)
+    ledger.reconcile()
+    Path(path).rename(tmp_path / "b1" / "renamed.md")
+    ledger.reconcile()
+    real.card("b1/renamed.md", "cn")
+    ledger.reconcile()
+    assert [each["cardUuid"] for each in ledger.associations()] == ["cn"]
+    assert ledger.links() == []
+
+
+def test_another_file_that_gets_the_same_inode_is_not_followed(tmp_path: Path) -> None:
+    """File systems give a freed inode to the next new file; size and time tell them apart."""
+    real = RealBoards(tmp_path, "b1")
+    path = real.card("b1/new.md", None)
+    clock = Clock()
+    ledger = load_ledger(tmp_path, real.finder, real.registry, Hub("life"), clock)
+    event(ledger, Status.RUNNING, path)
+    ledger.reconcile()
+    Path(path).rename(tmp_path / "b1" / "other.md")
+    (tmp_path / "b1" / "other.md").write_text("# Something else\n", encoding="utf-8")
+    ledger.reconcile()
+    assert [each.path for each in ledger.links()] == [path]

@@ -174,3 +174,17 @@ def test_reading_a_missing_log_finds_nothing_and_a_broken_one_raises(log: Path) 
     log.mkdir()
     with pytest.raises(StorageError):
         read_links(log)
+
+
+def test_links_move_with_their_file(log: Path) -> None:
+    """History, bounds and log agree; other files' links stay."""
+    links = PendingLinks(log)
+    links.remember(_event(1))
+    links.remember(_event(2, status=Status.IDLE))
+    links.remember(_event(3, path="/b/other.md"))
+    links.move("/b/new.md", "/c/moved.md")
+    links.move("/b/nothing.md", "/c/nowhere.md")
+    assert sorted(links.paths()) == ["/b/other.md", "/c/moved.md"]
+    [history] = links.of_path("/c/moved.md")
+    assert [each.status for each in history] == [Status.RUNNING, Status.IDLE]
+    assert sorted(each.path for each in read_links(log)) == ["/b/other.md", "/c/moved.md"]
