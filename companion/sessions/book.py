@@ -113,16 +113,23 @@ class Book:
             absent: places whose card was absent in an earlier look too; only these may be dropped.
             fresh: uuids of cards that were seen alive since the look began.
         """
-        fates = self._fates(view, fresh)
-        for place, fate in fates.items():
-            if fate is Fate.GONE and place not in absent:
-                fates[place] = Fate.STAYS
+        fates = {
+            place: fate
+            for place, fate in self._fates(view, fresh).items()
+            if fate is not Fate.GONE or place in absent
+        }
         if any(fate in (Fate.MOVES, Fate.GONE) for fate in fates.values()):
             self._rewrite(fates, view)
-        self.missing = {each.key for each in self.held.all() if fates.get(place_of(each)) is Fate.MISSING}
+        self.missing = {
+            each.key
+            for each in (self.held.all() if fates else ())
+            if fates.get(place_of(each)) is Fate.MISSING
+        }
 
     def _fates(self, view: View, fresh: AbstractSet[str]) -> Dict[Place, Fate]:
-        fates = {place: judge(place, view, fresh) for place in self._places}
+        """What becomes of places; those that stay as they are, nearly all, are left out."""
+        judged = ((place, judge(place, view, fresh)) for place in self._places)
+        fates: Dict[Place, Fate] = {place: fate for place, fate in judged if fate is not Fate.STAYS}
         # Of one card's events some may speak of a board that is not registered any more. They are
         # kept, so the later ones must be too: otherwise an old status would rise again.
         kept = {place.card_uuid for place, fate in fates.items() if fate is Fate.MISSING and place.card_uuid}

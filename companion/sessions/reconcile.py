@@ -91,7 +91,7 @@ def judge(place: Place, view: View, fresh: AbstractSet[str]) -> Fate:
         return Fate.STAYS
     card = card_of(place, view)
     if card is not None:
-        same = place == Place(card.board_uuid, card.uuid, card.path)
+        same = (place.card_path, place.card_uuid, place.board_uuid) == (card.path, card.uuid, card.board_uuid)
         return Fate.STAYS if same else Fate.MOVES
     return Fate.GONE if _surely_gone(place, view) else Fate.MISSING
 

@@ -13,6 +13,7 @@ import pytest
 
 from companion.core.hub import Hub
 from companion.sessions.association import Association
+from companion.sessions.journal import Journal
 from tests.companion.sessions.world import (
     Clock,
     FakeBoards,
@@ -134,22 +135,79 @@ def test_no_report_is_lost_to_reconciles_and_moves(tmp_path: Path) -> None:
     assert promised == held == {each.key for each in logged(tmp_path)}
 
 
+def _compact_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("companion.sessions.journal.KEEP_NEWEST", 5)
+    monkeypatch.setattr("companion.sessions.lines.compacted.__defaults__", (5,))
+
+
+def test_compactions_in_the_background_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While sessions report, cards are forgotten and listeners come, the log is shortened again and again."""
+    _compact_soon(monkeypatch)
+    boards = FakeBoards("b1")
+    boards.cards = {f"/b1/{number}.md": f"c{number}" for number in range(9)}
+    ledger = load_ledger(tmp_path, boards, boards, Hub("life"), Clock(), poll_s=0.001)
+    shortened = []
+    compact = Journal.compact
+
+    def counted(log: "Journal[Association]", alone: bool = False) -> bool:
+        done = compact(log, alone)
+        shortened.append(done)
+        return done
+
+    monkeypatch.setattr(Journal, "compact", counted)
+
+    def report(worker: int) -> None:
+        for number in range(400):
+            status = ["idle", "running", "closed"][number % 3]
+            ledger.ingest(body(f"/b1/{number % 8}.md", session=f"s{worker}", status=status))
+            if number == 200:
+                ledger.ingest(body("/b1/8.md", session=f"s{worker}"))
+                ledger.forget("c8", "pi", f"s{worker}")
+                ledger.unsubscribe(ledger.subscribe("b1", None, lambda: None))
+
+    workers = [threading.Thread(target=report, args=(worker,)) for worker in range(4)]
+    for thread in workers:
+        thread.start()
+    for thread in workers:
+        thread.join(60)
+    # Forgetting rewrites the log, which voids a compaction under way: where the disk is slow, none
+    # may have come through yet.
+    end = time.monotonic() + 60
+    while True not in shortened and time.monotonic() < end:
+        for status in ("idle", "running"):
+            ledger.ingest(body("/b1/0.md", session="s0", status=status))
+        time.sleep(0.001)
+    ledger.close()
+    assert True in shortened
+    held = {(each["cardUuid"], each["sessionId"]): each for each in ledger.associations()}
+    assert set(held) == {(f"c{card}", f"s{worker}") for card in range(8) for worker in range(4)}
+    found = {(each.card_uuid, each.session_id): each.to_json() for each in logged(tmp_path)}
+    assert found == held
+    assert sorted(path.name for path in log_of(tmp_path).parent.iterdir()) == [log_of(tmp_path).name]
+
+
 _SERVER = """
 import random, sys
 from pathlib import Path
 from companion.core.hub import Hub
+from companion.sessions import journal, lines
 from tests.companion.sessions.world import Clock, RealBoards, body, load_ledger
 
 folder, seed = Path(sys.argv[1]), int(sys.argv[2])
 dice = random.Random(seed)
 real = RealBoards(folder)
-ledger = load_ledger(folder, real.finder, real.registry, Hub("x"), Clock())
+# The log is shortened again and again meanwhile.
+journal.KEEP_NEWEST = 5
+lines.compacted.__defaults__ = (5,)
+ledger = load_ledger(folder, real.finder, real.registry, Hub("x"), Clock(), poll_s=0.001)
 for number in range(200):
     card = dice.randint(0, 9)
     places = [folder / name / ("c%d.md" % card) for name in ("b1", "b2")]
     path = next(place for place in places if place.exists())
-    record = ledger.ingest(body(str(path), session="s%d" % number, sessionFile="/f" * dice.randint(0, 900)))
-    assert record is not None
+    for status in ("running", "idle", "closed"):
+        file = "/f" * dice.randint(0, 900)
+        record = ledger.ingest(body(str(path), session="s%d" % number, status=status, sessionFile=file))
+        assert record is not None
     print("+", number, card, flush=True)
     if dice.random() < 0.15:  # A move, which rewrites the log at the next reconcile.
         other = folder / ("b2" if path.parent.name == "b1" else "b1") / path.name
