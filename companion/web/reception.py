@@ -1,7 +1,7 @@
-"""Threads that take turns at the door: one waits for the next client, and serves it itself.
+"""Threads that wait at a door, and each serves the client that it let in itself.
 
-Before it serves, another thread takes the door. So no client waits for a thread to be started or
-woken; that took as long as the whole answer to a hook.
+Some are always waiting, so no client waits for a thread to be started, or woken by another one;
+either took a good part of the time that the whole answer to a hook takes.
 """
 
 import threading
@@ -9,8 +9,8 @@ from typing import Callable, Generic, Optional, TypeVar
 
 Client = TypeVar("Client")
 
-# Threads that wait behind the one at the door. Hooks and pages come a few at a time; when more come
-# at once, threads are started, and end again afterwards.
+# Threads that stay at the door. Hooks and pages come a few at a time; when more come at once,
+# threads are started, and end again afterwards.
 _SPARE = 4
 
 
@@ -18,8 +18,8 @@ class Reception(Generic[Client]):
     """Any number of clients at once, a thread each.
 
     Args:
-        wait: returns the next client, or None when there will be none any more. Only one thread
-            at a time is in there.
+        wait: returns the next client, or None when there will be none any more. Several threads
+            are in there at a time.
         serve: serves one client to its end; must not raise.
         turn_away: gets a client for whom the system has no thread.
     """
@@ -33,61 +33,64 @@ class Reception(Generic[Client]):
         self._wait = wait
         self._serve = serve
         self._turn_away = turn_away
-        self._door = threading.Lock()  # Held by the thread that waits for the next client.
-        self._lock = threading.Lock()  # Guards the number below.
-        self._followers = 0  # Threads that want the door: in line for it, or just being started.
+        self._changed = threading.Condition()  # Guards the number below; told when it falls.
+        self._waiting = 0  # Threads at the door, or just being started.
 
     def open(self) -> None:
         """Start receiving. RuntimeError when not even one thread is to be had."""
-        self._start_follower()
+        self._start_waiting()
+
+    def waiting(self) -> int:
+        """How many threads are at the door."""
+        return self._waiting
 
     def wait_closed(self, timeout_s: float) -> bool:
         """Once ``wait`` returns None: wait until nobody is in there."""
-        closed = self._door.acquire(timeout=timeout_s)
-        if closed:
-            self._door.release()
-        return closed
+        with self._changed:
+            return self._changed.wait_for(lambda: self._waiting == 0, timeout_s)
 
-    def _start_follower(self) -> None:
+    def _start_waiting(self) -> None:
         thread = threading.Thread(target=self._work, name="client", daemon=True)
-        with self._lock:  # Counted before it starts, or a second one would be started for nothing.
-            self._followers += 1
+        with self._changed:  # Counted before it starts, or a second one would be started for nothing.
+            self._waiting += 1
         try:
             thread.start()
         except RuntimeError:
-            with self._lock:
-                self._followers -= 1
+            self._leave()
             raise
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._waiting -= 1
+            self._changed.notify_all()
+
+    def _return(self) -> bool:
+        """Whether this thread is still wanted at the door; it is counted there then."""
+        with self._changed:
+            wanted = self._waiting < _SPARE
+            self._waiting += wanted
+            return wanted
 
     def _work(self) -> None:
         going_on = True
         while going_on:
-            client = self._receive()
+            client = self._wait()
+            self._leave()
             if client is None:
                 return
-            self._serve(client)
-            del client  # Otherwise it would live on until this thread has had its next turn.
-            with self._lock:
-                going_on = self._followers < _SPARE
-                self._followers += going_on
-
-    def _receive(self) -> Optional[Client]:
-        with self._door:
-            with self._lock:
-                self._followers -= 1
-            client = self._wait()
-            while client is not None and not self._has_follower():
+            if self._is_kept():
+                self._serve(client)
+            else:
                 self._turn_away(client)
-                client = self._wait()
-            return client
+            del client  # Otherwise it would live on until this thread has had its next turn.
+            going_on = self._return()
 
-    def _has_follower(self) -> bool:
-        """Whether the door will be kept while this thread serves."""
-        with self._lock:
-            if self._followers:
-                return True
+    def _is_kept(self) -> bool:
+        """Whether somebody stays at the door while this thread serves."""
+        if self._waiting:
+            return True
         try:
-            self._start_follower()
+            self._start_waiting()
         except RuntimeError:
             return False
         return True

@@ -6,9 +6,9 @@ blocks nobody. Importing this module imports everything that serving needs.
 
 import contextlib
 import errno
+import functools
 import logging
 import select
-import selectors
 import socket
 import threading
 import time
@@ -30,6 +30,8 @@ _log = logging.getLogger(__name__)
 _BACKLOG = 512
 # Between two looks for a free place while all are taken, and after a failure to accept.
 _PAUSE_S = 0.05
+# A connection younger than this has its first request on the way: it is not idle yet.
+_FRESH_S = 0.1
 # After this the process may go: threads are daemons and hold nothing that needs an orderly end.
 _CUT_WAIT_S = 0.5
 
@@ -74,8 +76,7 @@ class CompanionServer:
         )
         self._places = threading.BoundedSemaphore(_affordable(limits.connections))
         self._listeners: List[Listener] = []
-        self._selector = selectors.DefaultSelector()
-        self._reception = Reception(self._wait_for_client, self._serve, self._turn_away)
+        self._receptions: List[Reception[Connection]] = []
         # Guards the connections; told whenever one of them ends.
         self._changed = threading.Condition()
         self._connections: Set[Connection] = set()
@@ -105,12 +106,11 @@ class CompanionServer:
             self._end()
             return
         logs.debug_event("server listening", {"port": self.port})
-        for listener in self._listeners:
-            listener.socket.setblocking(False)
-            self._selector.register(listener, selectors.EVENT_READ, listener)
-        self._selector.register(self._wake_reader, selectors.EVENT_READ)
         try:
-            self._reception.open()
+            for listener in self._listeners:
+                wait = functools.partial(self._wait_for_client, listener)
+                self._receptions.append(Reception(wait, self._serve, self._turn_away))
+                self._receptions[-1].open()
             select.select([self._wake_reader], [], [])
         finally:
             self._end()
@@ -135,27 +135,26 @@ class CompanionServer:
         with self._changed:
             return list(self._connections)
 
-    def _wait_for_client(self) -> Optional[Connection]:
-        """The next client, or None when we are stopping. One thread at a time is in here."""
+    def _wait_for_client(self, listener: Listener) -> Optional[Connection]:
+        """The next client, or None when we are stopping. Several threads are in here at a time."""
         while not self._shared.stopping.is_set():
-            for key, _ in self._selector.select():
-                if key.fileobj is self._wake_reader or not self._take_place():
-                    break  # Nobody ever reads what woke us, so that all who wait are woken.
-                connection = self._accept(key.data)
-                if connection is not None:
-                    return connection
+            connection = self._accept(listener)
+            if connection is not None:
+                return connection
         return None
 
     def _accept(self, listener: Listener) -> Optional[Connection]:
-        """The client that knocked; None when it has left already. The place taken is given back then."""
+        """The next client, in a place of its own; None when it has left already, or we are stopping."""
         try:
             sock, _ = listener.get_request()
         except OSError as exc:
-            self._places.release()
             if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
                 _log.warning("cannot accept a connection: %s", exc)
                 self._make_room()
                 time.sleep(_PAUSE_S)
+            return None
+        if self._shared.stopping.is_set() or not self._take_place():
+            sock.close()
             return None
         try:
             connection = Connection(sock, self._shared)
@@ -196,8 +195,10 @@ class CompanionServer:
 
     def _make_room(self) -> None:
         """Close the connection that has been idle for the longest, if there is one."""
+        fresh = time.monotonic() - _FRESH_S
         with self._changed:
-            idle = [(since, each) for each in self._connections if (since := each.idle_since()) is not None]
+            seen = [(each.idle_since(), each) for each in self._connections]
+        idle = [(since, each) for since, each in seen if since is not None and since < fresh]
         if idle:
             min(idle, key=lambda pair: pair[0])[1].stop()
 
@@ -205,8 +206,9 @@ class CompanionServer:
         self._shared.stopping.set()
         with contextlib.suppress(OSError):
             self._wake_writer.send(b"\0")
-        self._reception.wait_closed(_CUT_WAIT_S)
-        self._selector.close()
+        for listener, reception in zip(self._listeners, self._receptions):
+            _wake(listener, reception)
+            reception.wait_closed(_CUT_WAIT_S)
         for listener in self._listeners:
             listener.server_close()
         for sock in (self._wake_reader, self._wake_writer):
@@ -223,6 +225,15 @@ class CompanionServer:
     def _wait_for_the_end(self, timeout_s: float) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._connections, timeout_s)
+
+
+def _wake(listener: Listener, reception: "Reception[Connection]") -> None:
+    """Let the threads at the door look up. On Linux the first step does it, elsewhere the second."""
+    with contextlib.suppress(OSError):
+        listener.socket.shutdown(socket.SHUT_RDWR)
+    for _ in range(reception.waiting()):
+        with contextlib.suppress(OSError):
+            socket.create_connection(listener.socket.getsockname()[:2], timeout=_PAUSE_S).close()
 
 
 def _affordable(connections: int) -> int:
