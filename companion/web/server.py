@@ -232,8 +232,10 @@ def _wake(listener: Listener, reception: "Reception[Connection]") -> None:
     with contextlib.suppress(OSError):
         listener.socket.shutdown(socket.SHUT_RDWR)
     for _ in range(reception.waiting()):
-        with contextlib.suppress(OSError):
-            socket.create_connection(listener.socket.getsockname()[:2], timeout=_PAUSE_S).close()
+        # Not create_connection, which would import a codec to look the address up.
+        with contextlib.suppress(OSError), socket.socket(listener.address_family) as caller:
+            caller.settimeout(_PAUSE_S)
+            caller.connect(listener.socket.getsockname())
 
 
 def _affordable(connections: int) -> int:
