@@ -117,6 +117,8 @@ class InstallContext:
     """Finds a program on PATH: name (or path) to absolute path, or None."""
     version: str = "0"
     """Our own version, for manifests."""
+    ask: Optional[Callable[[str], str]] = None
+    """Asks the person at the terminal one line; None when nobody can answer."""
 
 
 @dataclass(frozen=True)
@@ -147,13 +149,33 @@ class Inspection:
     """Reasons, each naming the file it was found in."""
 
 
-class Adapter(Protocol):
-    """The names an agent's module must offer. Readers return what they could not read as well."""
+class Integration(Protocol):
+    """Something that can be connected to the companion and be disconnected again.
+
+    Agents are integrations; so is what starts the companion at login.
+    """
 
     NAME: str
-    """Harness name: the key in the registry."""
+    """The word on the command line; of an agent its harness name, the key in the registry."""
     TITLE: str
     """For people: ``Claude Code``."""
+
+    def presence(self, context: InstallContext) -> Optional[str]:
+        """Where on this machine it was found (its program, else its folder), or None; never raises."""
+
+    def install(self, context: InstallContext) -> InstallReport:
+        """Make it report to us. A second call changes nothing. AdapterError when refused."""
+
+    def uninstall(self, context: InstallContext) -> InstallReport:
+        """The exact inverse of :meth:`install`. AdapterError for what is not ours."""
+
+    def inspect(self, context: InstallContext) -> Inspection:
+        """How the integration stands on disk; never raises for foreign data."""
+
+
+class Adapter(Integration, Protocol):
+    """The names an agent's module must offer. Readers return what they could not read as well."""
+
     EVENTS: Tuple[str, ...]
     """Every hook event name this adapter knows; empty for an agent without hooks."""
     ENVIRONMENT: Tuple[Tuple[str, str], ...]
@@ -178,11 +200,10 @@ class Adapter(Protocol):
         at least one (the names of the boards' folders); empty means: all paths are interesting.
         ``cwd``: the folder of relative paths in entries that name none of their own."""
 
-    def install(self, context: InstallContext) -> InstallReport:
-        """Make the agent report to us. A second call changes nothing. AdapterError when refused."""
+    def read_sessions(
+        self, path: Path, needles: Tuple[bytes, ...], newer_than_s: float, report: ReadReport
+    ) -> Iterator[PastSession]:
+        """Every session of one of :meth:`session_files` that changed at or after ``newer_than_s``.
 
-    def uninstall(self, context: InstallContext) -> InstallReport:
-        """The exact inverse of :meth:`install`. AdapterError for what is not ours."""
-
-    def inspect(self, context: InstallContext) -> Inspection:
-        """How the integration stands on disk; never raises for foreign data."""
+        One for an agent that keeps a file per session; many for one that keeps a database.
+        """

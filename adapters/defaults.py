@@ -7,6 +7,7 @@ which only the past can be read, for example::
     from adapters.defaults import no_events as EVENTS
     from adapters.defaults import no_install as install
     from adapters.defaults import no_inspect as inspect
+    from adapters.defaults import no_presence as presence
     from adapters.defaults import no_session_of as session_of
     from adapters.defaults import no_translate as translate
     from adapters.defaults import no_install as uninstall
@@ -60,6 +61,18 @@ def no_read_session(
     """A session without an id or a card; the file is reported as left out."""
     report.skipped.append((str(path), "this agent's session files cannot be read"))
     return PastSession(session_id="", session_file=None, updated_at=None, card_paths=())
+
+
+def no_read_sessions(
+    path: Path, needles: Tuple[bytes, ...], newer_than_s: float, report: ReadReport
+) -> Iterator[PastSession]:
+    """No sessions in any file."""
+    return iter(())
+
+
+def no_presence(context: InstallContext) -> Optional[str]:
+    """It cannot be told whether the agent is there."""
+    return None
 
 
 def no_install(context: InstallContext) -> InstallReport:

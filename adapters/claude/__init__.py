@@ -7,8 +7,10 @@ from adapters.claude.hooks import TITLE as TITLE
 from adapters.claude.hooks import translate as translate
 from adapters.claude.install import inspect as inspect
 from adapters.claude.install import install as install
+from adapters.claude.install import presence as presence
 from adapters.claude.install import uninstall as uninstall
 from adapters.claude.payload import session_of as session_of
 from adapters.claude.transcript import read_session as read_session
+from adapters.claude.transcript import read_sessions as read_sessions
 from adapters.claude.transcript import session_files as session_files
 from adapters.claude.transcript import sessions_root as sessions_root

@@ -47,6 +47,15 @@ def config_dir(home: Path, environ: Mapping[str, str]) -> Path:
     return Path(told) if told else home / ".claude"
 
 
+def presence(context: InstallContext) -> Optional[str]:
+    """The program ``claude`` on PATH, else Claude Code's folder when there is one."""
+    try:
+        folder_of_claude = config_dir(context.home, context.environ)
+    except AdapterError:
+        return context.which("claude")
+    return context.which("claude") or (str(folder_of_claude) if folder_of_claude.is_dir() else None)
+
+
 def install(
     context: InstallContext, managed_folders: Tuple[Path, ...] = policy.MANAGED_FOLDERS
 ) -> InstallReport:

@@ -83,6 +83,13 @@ def read_session(
     return PastSession(reading.session_id, str(path), reading.newest.value, tuple(reading.cards.found))
 
 
+def read_sessions(
+    path: Path, needles: Tuple[bytes, ...], newer_than_s: float, report: ReadReport
+) -> Iterator[PastSession]:
+    """The one session of a transcript; the file's time was looked at by :func:`session_files`."""
+    yield read_session(path, needles, None, report)
+
+
 def _entries(folder: Path, report: ReadReport) -> "List[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as entries:

@@ -28,6 +28,8 @@ class Nothing:
     sessions_root = staticmethod(defaults.no_sessions_root)
     session_files = staticmethod(defaults.no_session_files)
     read_session = staticmethod(defaults.no_read_session)
+    read_sessions = staticmethod(defaults.no_read_sessions)
+    presence = staticmethod(defaults.no_presence)
     install = staticmethod(defaults.no_install)
     uninstall = staticmethod(defaults.no_install)
     inspect = staticmethod(defaults.no_inspect)
@@ -53,10 +55,12 @@ def test_there_is_no_history() -> None:
     session = AGENT.read_session(Path("/x.jsonl"), (), None, report)
     assert (session.session_id, session.card_paths) == ("", ())
     assert [path for path, _ in report.skipped] == ["/x.jsonl"]
+    assert list(AGENT.read_sessions(Path("/x.jsonl"), (), 0.0, report)) == []
 
 
 def test_installing_is_refused_with_a_reason() -> None:
     """Install and uninstall say that there is nothing; looking says it is absent."""
+    assert AGENT.presence(CONTEXT) is None
     for act in (AGENT.install, AGENT.uninstall):
         with pytest.raises(AdapterError, match="no integration"):
             act(CONTEXT)
