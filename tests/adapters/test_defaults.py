@@ -1,11 +1,12 @@
 """The ready answers, as a module that satisfies the contract."""
 
 from pathlib import Path
+from typing import Set
 
 import pytest
 
 from adapters import defaults
-from adapters.contract import Adapter, AdapterError, InstallContext, ReadReport
+from adapters.contract import Adapter, AdapterError, InstallContext, Integration, ReadReport
 
 CONTEXT = InstallContext(
     home=Path("/home/dev"),
@@ -69,5 +70,8 @@ def test_installing_is_refused_with_a_reason() -> None:
 
 def test_every_name_of_the_contract_has_an_answer() -> None:
     """A name that the contract gains needs a ready answer too."""
-    wanted = {name for name in vars(Adapter) if not name.startswith("_")} | set(Adapter.__annotations__)
+    wanted: Set[str] = set()
+    for protocol in (Integration, Adapter):
+        wanted |= {name for name in vars(protocol) if not name.startswith("_")}
+        wanted |= set(protocol.__annotations__)
     assert wanted == {name for name in vars(Nothing) if not name.startswith("_")}
