@@ -221,9 +221,10 @@ def build(pythons: List[Python]) -> None:
     with tempfile.TemporaryDirectory(prefix="mdello-build-") as scratch:
         stage = Path(scratch) / "stage"
         _stage(stage)
-        subprocess.run(
-            [pythons[-1].path, str(ROOT / PACK), "strip", str(stage)], check=True, env=_clean_env()
-        )
+        for task in ("clients", "strip"):
+            subprocess.run(
+                [pythons[-1].path, str(ROOT / PACK), task, str(stage)], check=True, env=_clean_env()
+            )
         shiv = environment("shiv", pythons[-1], SHIV)
         packed = Path(scratch) / "shiv.pyz"
         command = [str(shiv), "-W", "ignore", "-m", "shiv", "--site-packages", str(stage), "--reproducible"]

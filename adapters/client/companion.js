@@ -116,6 +116,15 @@ function find(pattern, text, from) {
 }
 
 /**
+ * The publisher of this process. Agents load a client anew for a new session or at a reload; were
+ * each to have a queue of its own, an old state that is repeated could overtake a newer one.
+ */
+export function publisherOf(endpoint, harness) {
+  const key = Symbol.for(`mdello publisher 1 ${harness} ${endpoint}`); // The number is that of its shape.
+  return (globalThis[key] ??= new Publisher(endpoint, harness));
+}
+
+/**
  * Tells the companion what each card's session does. Nothing here throws, waits or prints.
  *
  * While the companion answers, every post goes out, one after the other in the order of its making.

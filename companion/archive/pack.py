@@ -1,20 +1,33 @@
 """Makes the modules of the archive small, and compiles them. Runs at build time, as a program:
 
+    python3 pack.py clients FOLDER    put what the clients share into each client below it
     python3 pack.py strip FOLDER      take comments and docstrings out of all modules below it
     python3 pack.py compile FOLDER    write them, compiled by this very Python, to standard output
     python3 pack.py pyc FILE          write one file as an ordinary .pyc to standard output
 
-The build calls the second with each Python that it finds. This file is not in the archive.
+The build calls the third with each Python that it finds. This file is not in the archive.
 """
 
 import ast
 import importlib.util
 import io
 import marshal
+import runpy
 import sys
 import tokenize
 from pathlib import Path
 from typing import Dict, Iterator, List
+
+
+def complete_clients(folder: Path) -> None:
+    """Rewrite every ``client.js`` as a file that stands alone, and take the shared file away."""
+    # Run by itself: the module lies in that very folder, and not where Python looks for modules.
+    bundle = runpy.run_path(str(folder / "adapters" / "client" / "bundle.py"))
+    shared = folder / "adapters" / "client" / bundle["SHARED"]
+    text = shared.read_text(encoding="utf-8")
+    for path in sorted(folder.glob("adapters/*/client.js")):
+        path.write_bytes(bundle["bundled"](path.read_text(encoding="utf-8"), text).encode("utf-8"))
+    shared.unlink()
 
 
 def strip(folder: Path) -> None:
@@ -107,7 +120,9 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
 
 if __name__ == "__main__":
     task, place = sys.argv[1], Path(sys.argv[2])
-    if task == "strip":
+    if task == "clients":
+        complete_clients(place)
+    elif task == "strip":
         strip(place)
     else:
         sys.stdout.buffer.write(compile_all(place) if task == "compile" else as_pyc(place))
