@@ -57,6 +57,8 @@ class Deadline:
     """A budget of seconds shared by several waits, on the monotonic clock."""
 
     def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        """The whole budget."""
         self._end = time.monotonic() + timeout_s
 
     def left_s(self) -> float:

@@ -15,6 +15,7 @@
     │   └── Overloaded              503
     ├── CompanionUnreachable        our own client got no usable answer from the port
     ├── CardReadError               a card's file is there but cannot be read        400
+    ├── ProgramFailed               an outside program is missing, fails, hangs or babbles
     ├── BoardError                  a board cannot be made, read or registered       400
     └── StorageError                our own files cannot be written                  500
 
@@ -110,6 +111,10 @@ class CardReadError(CompanionError):
     """A card's file exists but reading it failed; the text is the operating system's."""
 
     status = 400
+
+
+class ProgramFailed(CompanionError):
+    """An outside program could not be started, failed, took too long or printed too much."""
 
 
 class BoardError(CompanionError):
