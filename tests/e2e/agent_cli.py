@@ -1,6 +1,6 @@
-"""Where the real agent CLI comes from: npm, a pinned version, a cache outside the repository.
+"""Where the real agents come from: npm, pinned versions, a cache outside the repository.
 
-The platform package is a stand-alone program of some 400 MB, so it is fetched once per machine and
+Some are stand-alone programs of hundreds of megabytes, so each is fetched once per machine and
 shared by all runs; parallel test workers wait for the one that fetches.
 """
 
@@ -16,9 +16,15 @@ from pathlib import Path
 from typing import Dict, Optional
 
 CURRENT = "2.1.332"
-"""The version that the tests drive."""
+"""The version of Claude Code that the tests drive."""
 OLDEST = "2.1.197"
-"""The oldest version whose plugin loader the generated hooks must satisfy."""
+"""The oldest version of it whose plugin loader the generated hooks must satisfy."""
+PI = "1.6.0"
+"""The version of Pi that the tests drive."""
+OLD_PI = "0.73.1"
+"""The last version of Pi under its old name, which tells less of a run."""
+NODE = "24.21.0"
+"""Pi needs a newer Node than many machines have."""
 
 CACHE_VARIABLE = "MDELLO_TEST_CACHE"
 NPM_LIMIT_S = 900
@@ -45,8 +51,8 @@ def cache_folder() -> Path:
     return (Path(base) if os.path.isabs(base) else real_home() / ".cache") / "mdello-tests"
 
 
-def package_name() -> str:
-    """The npm package of this platform. CliMissing for one that has none."""
+def claude_package() -> str:
+    """The npm package of Claude Code for this platform. CliMissing when there is none."""
     system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system())
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(
         platform.machine().lower()
@@ -57,42 +63,72 @@ def package_name() -> str:
     return f"@anthropic-ai/claude-code-{system}-{machine}{musl}"
 
 
-def fetch(version: str) -> Path:
-    """The CLI's program file, fetched with npm when the cache lacks it. CliMissing when it cannot be."""
-    package = package_name()
-    folder = cache_folder() / f"claude-{version}"
-    program = folder / "node_modules" / package / "claude"
-    if program.exists():
-        return program
+def claude(version: str = CURRENT) -> Path:
+    """Claude Code's program. CliMissing when it cannot be had."""
+    package = claude_package()
+    return fetch("claude", package, version, f"{package}/claude")
+
+
+def node() -> Path:
+    """A Node that Pi runs on. CliMissing when it cannot be had."""
+    return fetch("node", "node", NODE, "node/bin/node", scripts=True)
+
+
+def pi() -> Path:
+    """Pi's script, for :func:`node`. CliMissing when it cannot be had."""
+    package = "@earendil-works/pi-coding-agent"
+    return fetch("pi", package, PI, f"{package}/dist/bundle/cli.js")
+
+
+def old_pi() -> Path:
+    """The script of the last Pi under its old name. CliMissing when it cannot be had."""
+    package = "@mariozechner/pi-coding-agent"
+    return fetch("pi", package, OLD_PI, f"{package}/dist/cli.js")
+
+
+def fetch(name: str, package: str, version: str, program: str, scripts: bool = False) -> Path:
+    """One file of an npm package, fetched with all it needs when the cache lacks it.
+
+    ``name``: of its folder in the cache, together with the version. ``program``: the file, below
+    ``node_modules``. ``scripts``: whether the package's own scripts run, as some need to be complete.
+    CliMissing when it cannot be had.
+    """
+    folder = cache_folder() / f"{name}-{version}"
+    file = folder / "node_modules" / program
+    if file.exists():
+        return file
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"claude-{version}.lock").open("w") as lock:
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():  # Another worker may have fetched it while this one waited.
-            _install(f"{package}@{version}", folder)
-    return program
+        if not file.exists():  # Another worker may have fetched it while this one waited.
+            _install(f"{package}@{version}", folder, scripts)
+    if not file.exists():
+        raise CliMissing(f"{package}@{version} holds no {program}")
+    return file
 
 
-def _install(spec: str, folder: Path) -> None:
+def _install(spec: str, folder: Path, scripts: bool) -> None:
     """Fetch beside the final place, then rename: an interrupted download leaves no half a CLI."""
     beside = Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=folder.parent))
     try:
-        _npm_install(spec, beside)
+        _npm_install(spec, beside, scripts)
         shutil.rmtree(folder, ignore_errors=True)
         beside.rename(folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _npm_install(spec: str, prefix: Path) -> None:
+def _npm_install(spec: str, prefix: Path, scripts: bool) -> None:
     npm = shutil.which("npm", path=_ENVIRON_AT_IMPORT.get("PATH"))
     if npm is None:
-        raise CliMissing("npm is not installed (it fetches the Claude Code CLI)")
-    sys.stderr.write(f"\nfetching {spec} (about 400 MB, once) ...\n")
-    command = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(prefix), spec]
+        raise CliMissing(f"npm is not installed (it fetches {spec})")
+    sys.stderr.write(f"\nfetching {spec} (once) ...\n")
+    command = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(prefix)]
+    command += ["--foreground-scripts"] if scripts else ["--ignore-scripts"]
     environ = {**_ENVIRON_AT_IMPORT, "HOME": str(real_home())}
     try:
         done = subprocess.run(
-            command,
+            [*command, spec],
             env=environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -8,12 +8,12 @@ from typing import Callable, Iterator, List, NoReturn
 import pytest
 
 from tests.e2e import agent_cli
-from tests.e2e.world import World
+from tests.e2e.claude_world import ClaudeWorld
 
 REQUIRE_VARIABLE = "MDELLO_REQUIRE_AGENTS"
 """Set to 1 where these tests must run: what is missing then fails instead of being skipped."""
 
-MakeWorld = Callable[..., World]
+MakeWorld = Callable[..., ClaudeWorld]
 
 
 def _missing(reason: str) -> NoReturn:
@@ -22,9 +22,10 @@ def _missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def _cli(version: str) -> Path:
+def fetched(fetch: Callable[[], Path]) -> Path:
+    """What one function of ``agent_cli`` fetches; the test is skipped (or fails) when it cannot."""
     try:
-        return agent_cli.fetch(version)
+        return fetch()
     except agent_cli.CliMissing as missing:
         _missing(str(missing))
 
@@ -32,13 +33,13 @@ def _cli(version: str) -> Path:
 @pytest.fixture(scope="session")
 def claude_cli() -> Path:
     """The pinned current CLI."""
-    return _cli(agent_cli.CURRENT)
+    return fetched(agent_cli.claude)
 
 
 @pytest.fixture(scope="session")
 def oldest_cli() -> Path:
     """The oldest CLI whose plugin loader must take our hooks."""
-    return _cli(agent_cli.OLDEST)
+    return fetched(lambda: agent_cli.claude(agent_cli.OLDEST))
 
 
 @pytest.fixture(scope="session")
@@ -50,10 +51,10 @@ def tmux() -> str:
 @pytest.fixture
 def make_world(tmp_path: Path, pyz: Path, claude_cli: Path) -> Iterator[MakeWorld]:
     """Makes isolated persons with a board; everything they start is ended with the test."""
-    made: List[World] = []
+    made: List[ClaudeWorld] = []
 
-    def make(home_name: str = "home", cli: Path = claude_cli) -> World:
-        world = World(tmp_path / f"world{len(made)}", pyz, cli, home_name).__enter__()
+    def make(home_name: str = "home", cli: Path = claude_cli) -> ClaudeWorld:
+        world = ClaudeWorld(tmp_path / f"world{len(made)}", pyz, cli, home_name).__enter__()
         made.append(world)
         world.make_board()
         return world
@@ -64,7 +65,7 @@ def make_world(tmp_path: Path, pyz: Path, claude_cli: Path) -> Iterator[MakeWorl
 
 
 @pytest.fixture
-def world(make_world: MakeWorld) -> World:
+def world(make_world: MakeWorld) -> ClaudeWorld:
     """A person with a board, our hooks installed and the companion running."""
     world = make_world()
     world.mdello("install", "claude")

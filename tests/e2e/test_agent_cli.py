@@ -1,4 +1,4 @@
-"""The cache of the real CLI, without fetching anything."""
+"""The cache of the real agents, without fetching anything."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ from tests.e2e import agent_cli
 def test_a_cached_cli_is_taken_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No npm is needed when the program is there."""
     monkeypatch.setattr(agent_cli, "_ENVIRON_AT_IMPORT", {"MDELLO_TEST_CACHE": str(tmp_path), "PATH": ""})
-    program = tmp_path / "claude-9.9.9/node_modules" / agent_cli.package_name() / "claude"
+    program = tmp_path / "claude-9.9.9/node_modules" / agent_cli.claude_package() / "claude"
     program.parent.mkdir(parents=True)
     program.touch()
-    assert agent_cli.fetch("9.9.9") == program
+    assert agent_cli.claude("9.9.9") == program
 
 
 def test_without_npm_the_reason_is_said_and_nothing_half_done_stays(
@@ -22,7 +22,7 @@ def test_without_npm_the_reason_is_said_and_nothing_half_done_stays(
     """What the skipped tests show as their reason."""
     monkeypatch.setattr(agent_cli, "_ENVIRON_AT_IMPORT", {"MDELLO_TEST_CACHE": str(tmp_path), "PATH": ""})
     with pytest.raises(agent_cli.CliMissing, match="npm is not installed"):
-        agent_cli.fetch("9.9.9")
+        agent_cli.claude("9.9.9")
     assert [entry.name for entry in tmp_path.iterdir()] == ["claude-9.9.9.lock"]
 
 

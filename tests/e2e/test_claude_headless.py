@@ -13,8 +13,9 @@ from typing import Dict, List
 import pytest
 
 from companion.core.clock import parse_iso
+from tests.e2e.claude_world import ClaudeWorld
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.world import Card, Json, Run, World, card_text, say, use, wait_until
+from tests.e2e.world import Card, Json, Run, card_text, say, use, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -25,7 +26,7 @@ VOLATILE = {"session_id", "uuid"}
 """Keys of the CLI's JSON result that differ from run to run; so do those that end in ``_ms``."""
 
 
-def new_card(world: World, name: str) -> Card:
+def new_card(world: ClaudeWorld, name: str) -> Card:
     """A card that does not exist yet."""
     return Card(world.board / name, str(uuid.uuid4()))
 
@@ -40,7 +41,7 @@ def stable(run: Run) -> Json:
     return {k: v for k, v in run.json().items() if k not in VOLATILE and not k.endswith("_ms")}
 
 
-def log_lines(world: World, card_uuid: str) -> List[Dict[str, str]]:
+def log_lines(world: ClaudeWorld, card_uuid: str) -> List[Dict[str, str]]:
     """The companion's log lines of one card."""
     log = world.home / ".local/state/mdello/companion.jsonl"
     records = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
@@ -94,7 +95,7 @@ def test_without_the_companion_a_run_is_the_same(make_world: MakeWorld, transpor
     assert stable(with_json)["result"] == "Written."
 
 
-def test_a_companion_that_hangs_delays_a_run_but_changes_nothing(world: World) -> None:
+def test_a_companion_that_hangs_delays_a_run_but_changes_nothing(world: ClaudeWorld) -> None:
     """It accepts and never answers: every hook gives up in time, also the one at the session's end."""
     assert world.headless("Hello", form="text") == Run(0, "Done.\n", "")
     world.pause_companion()
@@ -116,7 +117,7 @@ def test_a_card_of_two_megabytes_is_linked(make_world: MakeWorld, transport: str
 
 
 @pytest.mark.parametrize("state", ["kept", "lost"])
-def test_after_a_restart_resume_restores_both_cards(world: World, state: str) -> None:
+def test_after_a_restart_resume_restores_both_cards(world: ClaudeWorld, state: str) -> None:
     """The cards of a resumed session are back, from the log or, when it is lost, from the transcript."""
     named, written = world.card("named.md"), new_card(world, "written.md")
     # Relative, as models like to write: the transcript keeps it so.
@@ -137,7 +138,7 @@ def test_after_a_restart_resume_restores_both_cards(world: World, state: str) ->
         stream.wait_for(written.uuid, RESUMED_RUN, session)
 
 
-def test_a_card_written_without_uuid_is_linked_after_repair(world: World, tmp_path: Path) -> None:
+def test_a_card_written_without_uuid_is_linked_after_repair(world: ClaudeWorld, tmp_path: Path) -> None:
     """Unknown at first, not repaired in the middle of the turn, then linked with its real history."""
     bare, release = Card(world.board / "bare.md", ""), tmp_path / "release"
     marker = world.script("bare", write_step(bare), say("Written.", wait_for=str(release)))
@@ -171,7 +172,7 @@ def test_a_card_written_without_uuid_is_linked_after_repair(world: World, tmp_pa
     assert all(moment is not None and moment < repaired_at for moment in times)
 
 
-def test_a_uuid_that_the_agent_adds_links_the_card(world: World) -> None:
+def test_a_uuid_that_the_agent_adds_links_the_card(world: ClaudeWorld) -> None:
     """The agent writes a card without uuid and gives it one later in the same turn."""
     bare, card_uuid = Card(world.board / "bare.md", ""), str(uuid.uuid4())
     edit = use(
@@ -186,7 +187,7 @@ def test_a_uuid_that_the_agent_adds_links_the_card(world: World) -> None:
     assert [line["status"] for line in log_lines(world, card_uuid)] == ONE_RUN
 
 
-def test_a_fork_takes_the_cards_along(world: World) -> None:
+def test_a_fork_takes_the_cards_along(world: ClaudeWorld) -> None:
     """A forked session is a new one; what was worked on before is in its copied transcript."""
     named, written = world.card("named.md"), new_card(world, "written.md")
     marker = world.script("write", write_step(written), say("Written."))
@@ -216,7 +217,7 @@ def test_a_companion_started_late_finds_what_came_before(make_world: MakeWorld, 
         stream.wait_for(written.uuid, ONE_RUN[1:])
 
 
-def test_a_failed_edit_links_nothing(world: World) -> None:
+def test_a_failed_edit_links_nothing(world: ClaudeWorld) -> None:
     """An Edit that the CLI refuses is no work on that card, live or after a resume."""
     named, untouched = world.card("named.md"), world.card("untouched.md")
     edit = use("Edit", file_path=str(untouched.path), old_string="no such text", new_string="x")
@@ -227,7 +228,7 @@ def test_a_failed_edit_links_nothing(world: World) -> None:
     wait_until(lambda: world.linked() == {named.uuid: "closed"}, "the named card alone")
 
 
-def test_an_api_error_settles_the_session(world: World) -> None:
+def test_an_api_error_settles_the_session(world: ClaudeWorld) -> None:
     """StopFailure stands for Stop: the card does not stay running."""
     named = world.card("named.md")
     error: Json = {"error": {"status": 429, "type": "rate_limit_error", "message": "Too much"}}
@@ -323,7 +324,7 @@ def test_without_curl_our_own_file_posts(make_world: MakeWorld, tmp_path: Path) 
     assert world.headless("Hello", form="text") == Run(0, "Done.\n", "")
 
 
-def test_kill_9_in_the_middle_of_a_turn_disturbs_nobody(world: World, tmp_path: Path) -> None:
+def test_kill_9_in_the_middle_of_a_turn_disturbs_nobody(world: ClaudeWorld, tmp_path: Path) -> None:
     """The agent goes on without the companion; after its restart the next event is right."""
     named, written = world.card("named.md"), new_card(world, "written.md")
     first, second = tmp_path / "first", tmp_path / "second"

@@ -7,22 +7,23 @@ from typing import List
 
 import pytest
 
+from tests.e2e.claude_world import ClaudeWorld
 from tests.e2e.conftest import MakeWorld
-from tests.e2e.world import Json, World, say, use
+from tests.e2e.world import Json, say, use
 
 pytestmark = pytest.mark.e2e
 
 PLUGIN = "mdello-companion@skills-dir"
 
 
-def claude(world: World, *arguments: str) -> str:
+def claude(world: ClaudeWorld, *arguments: str) -> str:
     """stdout of one subcommand of the CLI, which must succeed."""
     done = world.run_cli(*arguments)
     assert done.code == 0, done
     return done.stdout
 
 
-def our_plugin(world: World) -> List[Json]:
+def our_plugin(world: ClaudeWorld) -> List[Json]:
     """Our entry in the CLI's list of plugins; empty when it is not there."""
     plugins: List[Json] = json.loads(claude(world, "plugin", "list", "--json"))
     return [plugin for plugin in plugins if plugin["id"] == PLUGIN]
@@ -43,7 +44,7 @@ def test_the_plugin_validates_and_loads(make_world: MakeWorld, transport: str) -
     assert "✔ loaded" in claude(world, "plugin", "list").partition(PLUGIN)[2]
 
 
-def test_a_plugin_switched_off_is_told(world: World) -> None:
+def test_a_plugin_switched_off_is_told(world: ClaudeWorld) -> None:
     """After ``claude plugin disable`` no event comes, and install and doctor both say so."""
     named = world.card("named.md")
     claude(world, "plugin", "disable", PLUGIN)
@@ -60,7 +61,7 @@ def test_a_plugin_switched_off_is_told(world: World) -> None:
     assert world.linked() == {named.uuid: "closed"}
 
 
-def test_after_uninstall_the_cli_knows_nothing_of_us(world: World) -> None:
+def test_after_uninstall_the_cli_knows_nothing_of_us(world: ClaudeWorld) -> None:
     """The plugin is gone from the CLI's list, and a session tells the companion nothing."""
     world.mdello("uninstall", "claude")
     assert our_plugin(world) == []

@@ -7,9 +7,10 @@ from typing import List
 
 import pytest
 
+from tests.e2e.claude_world import ClaudeWorld
 from tests.e2e.conftest import MakeWorld
 from tests.e2e.screen import Screen
-from tests.e2e.world import Card, Json, World, card_text, say, use, wait_until
+from tests.e2e.world import Card, Json, card_text, say, use, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("tmux")]
 
@@ -36,7 +37,7 @@ def leave(screen: Screen) -> None:
     screen.wait_for_end()
 
 
-def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: World) -> None:
+def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: ClaudeWorld) -> None:
     """Prompt, Write of a second card, question, end, resume: both cards show every step in order."""
     named, written = world.card("named.md"), Card(world.board / "written.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
@@ -69,7 +70,7 @@ def test_statuses_of_a_session_with_a_question_and_of_its_resume(world: World) -
         stream.wait_for(written.uuid, expected, session)
 
 
-def test_a_permission_asked_and_granted(world: World) -> None:
+def test_a_permission_asked_and_granted(world: ClaudeWorld) -> None:
     """Waiting while the dialog is open, running as soon as the tool was allowed and has run."""
     named, written = world.card("named.md"), Card(world.board / "written.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
@@ -86,7 +87,7 @@ def test_a_permission_asked_and_granted(world: World) -> None:
         stream.wait_for(written.uuid, ["running", "ready_for_review"])
 
 
-def test_closing_the_window_closes_the_session(world: World, tmp_path: Path) -> None:
+def test_closing_the_window_closes_the_session(world: ClaudeWorld, tmp_path: Path) -> None:
     """The terminal goes away in the middle of a turn; the CLI still tells its end."""
     named = world.card("named.md")
     marker = world.script("held", say("Too late.", wait_for=str(tmp_path / "never")))
@@ -98,7 +99,7 @@ def test_closing_the_window_closes_the_session(world: World, tmp_path: Path) -> 
         stream.wait_for(named.uuid, ["running", "closed"])
 
 
-def test_a_compaction_changes_nothing(world: World) -> None:
+def test_a_compaction_changes_nothing(world: ClaudeWorld) -> None:
     """/compact keeps the status and the cards, and the screen says nothing of hooks."""
     named = world.card("named.md")
     with world.stream() as stream, world.terminal() as screen:
@@ -114,7 +115,7 @@ def test_a_compaction_changes_nothing(world: World) -> None:
         assert lines_about_hooks(screen.seen()) == []
 
 
-def test_a_refused_permission_waits_until_the_next_prompt(world: World) -> None:
+def test_a_refused_permission_waits_until_the_next_prompt(world: ClaudeWorld) -> None:
     """The CLI says nothing after a refusal; the next prompt puts things right."""
     named, refused = world.card("named.md"), Card(world.board / "refused.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(refused.path), content=card_text(refused.uuid, "refused"))
@@ -131,7 +132,7 @@ def test_a_refused_permission_waits_until_the_next_prompt(world: World) -> None:
         assert stream.statuses(refused.uuid) == []
 
 
-def test_a_prompt_queued_during_a_turn(world: World, tmp_path: Path) -> None:
+def test_a_prompt_queued_during_a_turn(world: ClaudeWorld, tmp_path: Path) -> None:
     """Its card is linked at once, and its turn runs although it has no prompt event of its own."""
     first, second, release = world.card("first.md"), world.card("second.md"), tmp_path / "release"
     written = Card(world.board / "written.md", str(uuid.uuid4()))
@@ -152,7 +153,7 @@ def test_a_prompt_queued_during_a_turn(world: World, tmp_path: Path) -> None:
         stream.wait_for(written.uuid, ["running", "ready_for_review"])
 
 
-def start_background_agent(world: World, screen: Screen, card: Card, release: Path) -> None:
+def start_background_agent(world: ClaudeWorld, screen: Screen, card: Card, release: Path) -> None:
     """A turn that ends while the subagent it started still waits for its model."""
     world.script("inner", use("Bash", {"wait_for": str(release)}, command="ls /"), say("Inner end."))
     agent = use(
@@ -169,7 +170,7 @@ def start_background_agent(world: World, screen: Screen, card: Card, release: Pa
     world.wait_for_event("Stop")
 
 
-def test_a_background_subagent_that_outlives_stop(world: World, tmp_path: Path) -> None:
+def test_a_background_subagent_that_outlives_stop(world: ClaudeWorld, tmp_path: Path) -> None:
     """Not ready for review before it is done; its permission dialog after Stop counts as waiting."""
     named, release = world.card("named.md"), tmp_path / "release"
     with world.stream() as stream, world.terminal(mode="default") as screen:
@@ -183,7 +184,7 @@ def test_a_background_subagent_that_outlives_stop(world: World, tmp_path: Path) 
         stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
 
 
-def screens_without_companion(world: World) -> str:
+def screens_without_companion(world: ClaudeWorld) -> str:
     """All that a person sees of a session with tools while no companion runs, end included."""
     written = Card(world.board / "written.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
@@ -233,7 +234,7 @@ def test_statuses_over_command_transport_keep_their_order(make_world: MakeWorld)
         stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review", "closed"])
 
 
-def test_clear_leaves_the_cards_with_the_old_session(world: World) -> None:
+def test_clear_leaves_the_cards_with_the_old_session(world: ClaudeWorld) -> None:
     """/clear closes the session; the new one begins without its cards."""
     named = world.card("named.md")
     with world.stream() as stream, world.terminal() as screen:

@@ -1,4 +1,4 @@
-"""One isolated person: a home, a project, a board, a scripted model, the built file and the real CLI."""
+"""One isolated person: a home, a project, a board, a scripted model and the built file; no agent yet."""
 
 import http.client
 import json
@@ -13,13 +13,9 @@ import uuid
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
-from tests.e2e import agent_cli
-from tests.e2e.screen import Screen
 from tests.e2e.stream import EventStream
 
 MODEL_SERVER = Path(__file__).resolve().parents[1] / "fakes" / "model_server.py"
-API_KEY = "dummy-key-for-loopback"
-
 WAIT_S = 30.0
 RUN_LIMIT_S = 120.0
 POLL_S = 0.05
@@ -81,15 +77,17 @@ def free_port() -> int:
 
 
 class World:
-    """Everything one test needs. Use as a context manager: all that was started is ended by pid."""
+    """Everything one test needs but the agent, which subclasses bring.
 
-    def __init__(self, root: Path, pyz: Path, cli: Path, home_name: str = "home") -> None:
+    Use as a context manager: all that was started is ended by pid.
+    """
+
+    def __init__(self, root: Path, pyz: Path, home_name: str = "home") -> None:
         self.root = root.resolve()
         self.home = self._folder(home_name)
         self.project = self._folder("project")
         self.board = self.root / "board"
         self.pyz = pyz
-        self.cli = cli
         self.port = free_port()
         self.board_uuid = ""
         self.extra_environ: Dict[str, str] = {}
@@ -98,12 +96,13 @@ class World:
         self._scripts: Dict[str, List[Json]] = {}
         self._processes: List[subprocess.Popen[str]] = []
         self._companion: Optional[subprocess.Popen[str]] = None
-        self._model_port = 0
+        self.model_port = 0
+        """Of the scripted model, on 127.0.0.1."""
 
     def __enter__(self) -> "World":
         self._scripts_file.write_text("{}", "utf-8")
         self._start_model()
-        self.trust(self.home)
+        self.settle_in()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -124,34 +123,16 @@ class World:
             "USER": "dev",
             "SHELL": "/bin/bash",
             "MDELLO_COMPANION_PORT": str(self.port),
-            "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{self._model_port}",
-            "ANTHROPIC_API_KEY": API_KEY,
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "0",
+            **self.agent_environ(),
             **self.extra_environ,
         }
 
-    def trust(self, folder: Path) -> None:
-        """Write to ``folder`` what the CLI keeps of earlier starts: no welcome, and no question about
-        the key, the project or the board."""
-        trusted = {
-            "hasTrustDialogAccepted": True,
-            "hasCompletedProjectOnboarding": True,
-            "projectOnboardingSeenCount": 1,
-            "allowedTools": [],
-        }
-        config = {
-            "hasCompletedOnboarding": True,
-            "lastOnboardingVersion": agent_cli.CURRENT,
-            "theme": "dark",
-            "numStartups": 5,
-            "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
-            "projects": {str(place): trusted for place in (self.project, self.board)},
-        }
-        (folder / ".claude.json").write_text(json.dumps(config), "utf-8")
+    def agent_environ(self) -> Dict[str, str]:
+        """What the agent needs in its environment to talk to our model and to nobody else."""
+        return {}
+
+    def settle_in(self) -> None:
+        """Put into the home what the agent keeps of earlier starts; called again for each board."""
 
     def script(self, name: str, *steps: Json) -> str:
         """Write what the model answers to ``[[script:name]]``; returns that marker."""
@@ -178,12 +159,12 @@ class World:
 
     def run(self, *command: str) -> Run:
         """Run any program in the clean environment."""
-        return self._run(list(command), self.root)
+        return self.run_in(list(command), self.root)
 
     def make_board(self, folder: Optional[Path] = None) -> None:
         """``board init``, and note its uuid."""
         self.board = folder or self.board
-        self.trust(self.home)
+        self.settle_in()
         self.mdello("board", "init", str(self.board))
         found = re.search(r"uuid: *[\"']?([0-9a-f-]{36})", (self.board / "mdello.yml").read_text("utf-8"))
         assert found is not None, (self.board / "mdello.yml").read_text("utf-8")
@@ -271,47 +252,22 @@ class World:
             return False
         return True
 
-    # The agent ---------------------------------------------------------------------------------
-
-    def headless(self, prompt: str, *flags: str, form: str = "json") -> Run:
-        """One ``claude -p`` run, waited for."""
-        return self._run(self.headless_command(prompt, *flags, form=form), self.project)
-
-    def headless_in_background(self, prompt: str, *flags: str) -> "subprocess.Popen[str]":
-        """One ``claude -p`` run that goes on while the test acts; finish it with :meth:`finish`."""
-        process = subprocess.Popen(
-            self.headless_command(prompt, *flags),
-            env=self.environ(),
-            cwd=self.project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
+    def start(self, command: List[str], **more: Any) -> "subprocess.Popen[str]":
+        """A program in the project that goes on while the test acts; it is ended with the test."""
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        process: subprocess.Popen[str] = subprocess.Popen(
+            command, env=self.environ(), cwd=self.project, text=True, encoding="utf-8", **options
         )
         self._processes.append(process)
         return process
 
     def finish(self, process: "subprocess.Popen[str]") -> Run:
-        """Wait for a run in the background."""
+        """Wait for a program in the background."""
         stdout, stderr = process.communicate(timeout=RUN_LIMIT_S)
         return Run(process.returncode, stdout, stderr)
 
-    def headless_command(self, prompt: str, *flags: str, form: str = "json") -> List[str]:
-        """The argv of one ``claude -p`` run that may edit files on the board."""
-        mode = ["--permission-mode", "acceptEdits", "--add-dir", str(self.board)]
-        return [str(self.cli), "-p", prompt, "--output-format", form, *mode, *flags]
-
-    def run_cli(self, *arguments: str) -> Run:
-        """One subcommand of the CLI, waited for."""
-        return self._run([str(self.cli), *arguments], self.project)
-
-    def terminal(self, *flags: str, mode: str = "acceptEdits") -> Screen:
-        """The CLI in its terminal UI."""
-        command = [str(self.cli), "--permission-mode", mode, "--add-dir", str(self.board), *flags]
-        return Screen(command, self.environ(), self.project)
-
-    def _run(self, command: List[str], folder: Path) -> Run:
+    def run_in(self, command: List[str], folder: Path) -> Run:
+        """Run a program in a folder, in the clean environment, and wait for it."""
         done = subprocess.run(
             command,
             env=self.environ(),
@@ -330,7 +286,7 @@ class World:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         self._processes.append(process)
         assert process.stdout is not None
-        self._model_port = int(process.stdout.readline())
+        self.model_port = int(process.stdout.readline())
 
     def _folder(self, name: str) -> Path:
         folder = self.root / name
