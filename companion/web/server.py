@@ -12,13 +12,13 @@ import select
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from socketserver import TCPServer
-from typing import List, Optional, Set
+from typing import Dict, List, Optional, Sequence, Set
 
 from companion.core import config, logs
+from companion.web import door as doors
 from companion.web import peer
 from companion.web.connection import Connection, Shared
+from companion.web.door import Door
 from companion.web.guard import Guard
 from companion.web.limits import Limits
 from companion.web.reception import Reception
@@ -26,34 +26,12 @@ from companion.web.services import Services
 
 _log = logging.getLogger(__name__)
 
-# How many clients the kernel lets wait for us; more get a reset.
-_BACKLOG = 512
 # Between two looks for a free place while all are taken, and after a failure to accept.
 _PAUSE_S = 0.05
 # A connection younger than this has its first request on the way: it is not idle yet.
 _FRESH_S = 0.1
 # After this the process may go: threads are daemons and hold nothing that needs an orderly end.
 _CUT_WAIT_S = 0.5
-
-
-class Listener(HTTPServer):
-    """One listening socket. OSError when the address does not exist here or is taken."""
-
-    # A restart must not wait for connections of the last life. Two sockets that are bound like
-    # this can both be bound before either listens; listen() settles it, hence both in one go.
-    allow_reuse_address = True
-    allow_reuse_port = False
-    request_queue_size = _BACKLOG
-
-    def __init__(self, family: socket.AddressFamily, address: str, port: int) -> None:
-        self.address_family = family
-        super().__init__((address, port), BaseHTTPRequestHandler)
-
-    def server_bind(self) -> None:
-        """Not the base's, which asks a name server for our own name: that can take seconds."""
-        if self.address_family == socket.AF_INET6:
-            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        TCPServer.server_bind(self)
 
 
 class CompanionServer:
@@ -75,29 +53,43 @@ class CompanionServer:
             stopping=threading.Event(),
         )
         self._places = threading.BoundedSemaphore(_affordable(limits.connections))
-        self._listeners: List[Listener] = []
+        self._doors: List[Door] = []
         self._receptions: List[Reception[Connection]] = []
         # Guards the connections; told whenever one of them ends.
         self._changed = threading.Condition()
         self._connections: Set[Connection] = set()
-        # Wakes the accept loop; written to by stop(), which may run in a signal handler.
-        self._wake_reader, self._wake_writer = socket.socketpair()
+        # One byte, never read: it wakes the serving thread and all who wait at the doors. Written by
+        # stop(), which may run in a signal handler.
+        self._word, self._word_giver = socket.socketpair()
         # Set once, before ``stopping`` is looked at: whoever stops knows who ends the server.
         self._serving_thread: Optional[int] = None
         self._ended = threading.Event()
 
-    def bind(self) -> None:
-        """Take the port and listen; clients wait until we serve. OSError (EADDRINUSE) as it comes."""
-        listener = Listener(socket.AF_INET, "127.0.0.1", self.port)
-        self.port = listener.server_address[1]
-        self._listeners.append(listener)
+    def bind(self, handed_in: Sequence[socket.socket] = ()) -> None:
+        """Take the port and listen; clients wait until we serve. OSError (EADDRINUSE) as it comes.
+
+        Args:
+            handed_in: listening sockets of this very port that a service manager keeps open for us;
+                what is not among them is bound here.
+        """
+        given: Dict[int, socket.socket] = {sock.family: sock for sock in handed_in}
+        for family, address in doors.FAMILIES:
+            try:
+                sock = given.get(family) or doors.listen(family, address, self.port)
+            except OSError as exc:
+                if family == socket.AF_INET:
+                    raise
+                self.ipv6_problem = exc.strerror or str(exc)
+                _log.info("not serving [%s]:%d: %s", address, self.port, self.ipv6_problem)
+                continue
+            self._doors.append(Door(sock, self._word, family in given))
+            self.port = sock.getsockname()[1]
         # Asked now rather than by the first request: later nothing should be left to find out.
         peer.kernel_tells()
-        try:
-            self._listeners.append(Listener(socket.AF_INET6, "::1", self.port))
-        except OSError as exc:
-            self.ipv6_problem = exc.strerror or str(exc)
-            _log.info("not serving [::1]:%d: %s", self.port, self.ipv6_problem)
+
+    def handed_in(self) -> List[str]:
+        """The addresses whose sockets a service manager keeps open for us."""
+        return [door.socket.getsockname()[0] for door in self._doors if door.handed_in]
 
     def serve_until_stopped(self) -> None:
         """Serve on this thread until :meth:`stop`; then end everything as described there."""
@@ -107,24 +99,23 @@ class CompanionServer:
             return
         logs.debug_event("server listening", {"port": self.port})
         try:
-            for listener in self._listeners:
-                wait = functools.partial(self._wait_for_client, listener)
+            for door in self._doors:
+                wait = functools.partial(self._wait_for_client, door)
                 self._receptions.append(Reception(wait, self._serve, self._turn_away))
                 self._receptions[-1].open()
-            select.select([self._wake_reader], [], [])
+            select.select([self._word], [], [])
         finally:
             self._end()
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """Stop serving. May be called twice, from any thread, and from a signal handler.
 
-        In this order: no new connections; event streams end; idle connections close; requests
-        under way get ``stop_s`` to finish; what is left is cut off. Waits for all that (at most
+        In this order: no new connections (those of a socket that was handed in wait for our next
+        life); event streams end; idle connections close; requests under way get ``stop_s`` to
+        finish; what is left is cut off. Waits for all that (at most
         ``timeout_s``), except on the serving thread itself, which does it on its way out.
         """
-        self._shared.stopping.set()
-        with contextlib.suppress(OSError):
-            self._wake_writer.send(b"\0")
+        self._give_word()
         if self._serving_thread is None:
             self._end()
         elif self._serving_thread != threading.get_ident():
@@ -135,25 +126,27 @@ class CompanionServer:
         with self._changed:
             return list(self._connections)
 
-    def _wait_for_client(self, listener: Listener) -> Optional[Connection]:
+    def _wait_for_client(self, door: Door) -> Optional[Connection]:
         """The next client, or None when we are stopping. Several threads are in here at a time."""
         while not self._shared.stopping.is_set():
-            connection = self._accept(listener)
+            connection = self._accept(door)
             if connection is not None:
                 return connection
         return None
 
-    def _accept(self, listener: Listener) -> Optional[Connection]:
-        """The next client, in a place of its own; None when it has left already, or we are stopping."""
+    def _accept(self, door: Door) -> Optional[Connection]:
+        """The next client, in a place of its own; None when there is none after all, or we are stopping."""
         try:
-            sock, _ = listener.get_request()
+            sock = door.accept()
         except OSError as exc:
             if exc.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS):
                 _log.warning("cannot accept a connection: %s", exc)
                 self._make_room()
                 time.sleep(_PAUSE_S)
             return None
-        if self._shared.stopping.is_set() or not self._take_place():
+        if sock is None:
+            return None
+        if not self._take_place():
             sock.close()
             return None
         try:
@@ -202,40 +195,42 @@ class CompanionServer:
         if idle:
             min(idle, key=lambda pair: pair[0])[1].stop()
 
-    def _end(self) -> None:
+    def _give_word(self) -> None:
         self._shared.stopping.set()
         with contextlib.suppress(OSError):
-            self._wake_writer.send(b"\0")
-        for listener, reception in zip(self._listeners, self._receptions):
-            _wake(listener, reception)
+            self._word_giver.send(b"\0")
+
+    def _end(self) -> None:
+        if not self._shared.stopping.is_set():  # An exception ends the serving thread, nobody's word.
+            self._give_word()
+        for reception in self._receptions:
             reception.wait_closed(_CUT_WAIT_S)
-        for listener in self._listeners:
-            listener.server_close()
-        for sock in (self._wake_reader, self._wake_writer):
-            sock.close()
+        for door in self._doors:
+            door.close()
         self._shared.services.hub.close()
-        for connection in self.connections():
-            connection.stop()
+        self._stop_connections()
         self._wait_for_the_end(self._limits.stop_s)
         for connection in self.connections():
             connection.cut()
         self._wait_for_the_end(_CUT_WAIT_S)
+        for sock in (self._word, self._word_giver):
+            sock.close()
         self._ended.set()
+
+    def _stop_connections(self) -> None:
+        """End those that are idle, after a moment also those whose first request may be on its way."""
+        fresh = time.monotonic() - _FRESH_S
+        for connection in self.connections():
+            since = connection.idle_since()
+            if since is None or since < fresh:
+                connection.stop()
+        self._wait_for_the_end(_FRESH_S)
+        for connection in self.connections():
+            connection.stop()
 
     def _wait_for_the_end(self, timeout_s: float) -> None:
         with self._changed:
             self._changed.wait_for(lambda: not self._connections, timeout_s)
-
-
-def _wake(listener: Listener, reception: "Reception[Connection]") -> None:
-    """Let the threads at the door look up. On Linux the first step does it, elsewhere the second."""
-    with contextlib.suppress(OSError):
-        listener.socket.shutdown(socket.SHUT_RDWR)
-    for _ in range(reception.waiting()):
-        # Not create_connection, which would import a codec to look the address up.
-        with contextlib.suppress(OSError), socket.socket(listener.address_family) as caller:
-            caller.settimeout(_PAUSE_S)
-            caller.connect(listener.socket.getsockname())
 
 
 def _affordable(connections: int) -> int:

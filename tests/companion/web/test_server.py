@@ -13,6 +13,7 @@ from typing import List
 import pytest
 
 from companion.core.config import ConfigFile
+from companion.web import door
 from companion.web import server as server_module
 from companion.web.limits import Limits
 from tests.companion.web.conftest import MakeWorld
@@ -45,14 +46,14 @@ def test_both_loopback_addresses_are_served(world: World) -> None:
 
 def test_a_missing_second_address_is_only_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the system says about it."""
-    listen = server_module.Listener
+    listen = door.listen
 
-    def only_ipv4(family: socket.AddressFamily, address: str, port: int) -> server_module.Listener:
+    def only_ipv4(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
         return listen(family, address, port)
 
-    monkeypatch.setattr(server_module, "Listener", only_ipv4)
+    monkeypatch.setattr(door, "listen", only_ipv4)
     world = World(tmp_path).start()
     assert world.server.ipv6_problem == "Cannot assign requested address"
     with world.talk() as talk:
@@ -62,7 +63,7 @@ def test_a_missing_second_address_is_only_noted(tmp_path: Path, monkeypatch: pyt
 
 def test_only_loopback_is_served(world: World) -> None:
     """The listening sockets are bound to nothing else."""
-    addresses = [listener.socket.getsockname()[0] for listener in world.server._listeners]
+    addresses = [each.socket.getsockname()[0] for each in world.server._doors]
     assert set(addresses) <= {"127.0.0.1", "::1"}
 
 
@@ -99,6 +100,83 @@ def test_clients_may_call_before_we_serve(tmp_path: Path) -> None:
         assert talk.answer().status == 200
     world.stop()
     thread.join()
+
+
+def serve_handed_in(world: World, *socks: socket.socket) -> threading.Thread:
+    """Serve from copies of these sockets, as a service manager hands them in."""
+    world.server.bind([sock.dup() for sock in socks])
+    thread = threading.Thread(target=world.server.serve_until_stopped)
+    thread.start()
+    return thread
+
+
+def test_sockets_that_were_handed_in_are_served(tmp_path: Path) -> None:
+    """Both of them, with the same checks; nothing is bound beside them."""
+    families = [(socket.AF_INET, "127.0.0.1")] + ([(socket.AF_INET6, "::1")] if has_ipv6() else [])
+    keepers = [door.listen(families[0][0], families[0][1], 0)]
+    port = keepers[0].getsockname()[1]
+    keepers += [door.listen(family, address, port) for family, address in families[1:]]
+    world = World(tmp_path, port=port)
+    thread = serve_handed_in(world, *keepers)
+    assert world.server.handed_in() == [address for _, address in families]
+    for _, address in families:
+        with Talk(port, address) as talk:
+            assert talk.ask("GET", "/settings").status == 200
+            assert talk.ask("GET", "/settings", host="evil.example").status == 403
+    world.stop()
+    thread.join()
+    for keeper in keepers:
+        assert keeper.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+        keeper.close()
+
+
+def test_what_was_not_handed_in_is_bound(tmp_path: Path) -> None:
+    """A manager that knows nothing of the second address."""
+    with door.listen(socket.AF_INET, "127.0.0.1", 0) as keeper:
+        world = World(tmp_path, port=keeper.getsockname()[1])
+        thread = serve_handed_in(world, keeper)
+        assert world.server.handed_in() == ["127.0.0.1"]
+        assert len(world.server._doors) == (2 if has_ipv6() else 1)
+        world.stop()
+        thread.join()
+
+
+def test_who_calls_between_two_lives_is_answered_by_the_second(tmp_path: Path) -> None:
+    """Stopping leaves a socket that was handed in as it is, for whoever gets it next."""
+    with door.listen(socket.AF_INET, "127.0.0.1", 0) as keeper:
+        port = keeper.getsockname()[1]
+        for number in range(3):
+            (tmp_path / str(number)).mkdir()
+            world = World(tmp_path / str(number), port=port)
+            waiting = [Talk(port) for _ in range(5)] if number else []
+            for each in waiting:
+                each.send(b"GET /settings HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            thread = serve_handed_in(world, keeper)
+            for each in waiting:
+                assert each.answer().status == 200
+                each.close()
+            with world.talk() as talk:
+                assert talk.ask("GET", "/settings").status == 200
+            world.stop()
+            thread.join()
+        keeper.setblocking(False)
+        with pytest.raises(BlockingIOError):  # Nothing of ours was left in there either.
+            keeper.accept()
+
+
+def test_a_request_that_is_on_its_way_is_answered_although_we_stop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that was just made is no idle one yet."""
+    monkeypatch.setattr(server_module, "_FRESH_S", PATIENCE_S)
+    with world.talk() as talk:
+        eventually(lambda: len(world.server.connections()) == 1)
+        stopper = threading.Thread(target=world.stop)
+        stopper.start()
+        eventually(world.server._shared.stopping.is_set)
+        answer = talk.send(b"GET /settings HTTP/1.1\r\nHost: localhost\r\n\r\n").answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        stopper.join()
 
 
 def test_stopping_before_serving(tmp_path: Path) -> None:
@@ -216,7 +294,7 @@ def test_running_out_of_files_is_survived(world: World, monkeypatch: pytest.Monk
 def test_running_out_of_threads_is_survived(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One client is turned away, the next is served, and no place is lost."""
     server = world.server
-    eventually(lambda: [each.waiting() for each in server._receptions] == [1] * len(server._listeners))
+    eventually(lambda: [each.waiting() for each in server._receptions] == [1] * len(server._doors))
     start = threading.Thread.start
 
     def no_more(thread: threading.Thread) -> None:
