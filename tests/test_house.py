@@ -169,11 +169,13 @@ def test_there_is_no_drawer_for_everything() -> None:
     assert not [path for path in modules() if drawers & set(dotted(path).split("."))]
 
 
-# Each with its reason: one writer for files that others may link or share, one log, the plugin folder,
-# and what works on files that the program or the builder has just made itself.
+# Each with its reason: one writer for files that others may link or share, one log, what is put into
+# the agents' folders, and what works on files that the program or the builder has just made itself.
 WRITERS = {
     "companion.core.files",
     "companion.sessions.journal",
+    "adapters.placing",
+    "adapters.made_folders",
     "adapters.claude.folder",
     "companion.archive.pack",
     "companion.archive.shiv",

@@ -10,23 +10,13 @@ place), because people may keep files of their own in there.
 """
 
 import contextlib
-import itertools
 import os
-import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
-PRIVATE_FILE_MODE = 0o600
-PRIVATE_DIR_MODE = 0o700
-
-# What a crash of ours leaves behind: the number is the pid that was at work.
-_LEFTOVER = re.compile(r"\.mdello-([0-9]{1,10})-[0-9]+\.tmp")
-# Somebody else may make or remove a parent between our look and our rename; each such race is
-# lost at most once or twice in practice.
-_ATTEMPTS = 8
-_numbers = itertools.count()
+from adapters import placing
+from adapters.placing import kind_of
 
 
 @dataclass(frozen=True)
@@ -38,25 +28,6 @@ class Item:
     data: bytes = b""
     link: Optional[str] = None
     """Target of a symbolic link; None for a plain file holding ``data``."""
-
-
-def real_place(path: Path) -> Path:
-    """The place with every link among its parents followed; the last part stays as it is.
-
-    A parent may be a link into a dotfiles repository, even a dangling one: we write behind it and
-    the link stays.
-    """
-    return Path(os.path.realpath(path.parent)) / path.name
-
-
-def kind_of(path: Path) -> str:
-    """``absent``, ``file``, ``folder``, ``link`` or ``special``. OSError when it cannot be told."""
-    try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return "absent"
-    kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "folder"), (stat.S_ISLNK, "link"))
-    return next((name for test, name in kinds if test(mode)), "special")
 
 
 def misplaced(place: Path, items: Tuple[Item, ...]) -> Optional[str]:
@@ -71,28 +42,27 @@ def misplaced(place: Path, items: Tuple[Item, ...]) -> Optional[str]:
     return None
 
 
-def put_new(place: Path, items: Callable[[int], Tuple[Item, ...]]) -> None:
-    """Make the folder in one step. FileExistsError when something stands there by now.
+def put_new(place: Path, items: Tuple[Item, ...]) -> None:
+    """Make the folder in one step, below a folder that exists.
 
-    ``items`` gets the number of parents that are made along with it.
+    FileExistsError when something stands there by now.
     """
-    for _ in range(_ATTEMPTS):
-        top = _topmost_missing(place)
-        if top is None:
-            raise FileExistsError(f"{place} was made by another program just now")
-        levels = len(place.relative_to(top).parts)
-        beside = top.parent / _new_name()
-        try:
-            _build(beside / place.relative_to(top), beside, items(levels))
-            os.rename(beside, top)
-        except BaseException as exc:
-            _delete(beside)
-            if not isinstance(exc, OSError) or kind_of(top) == "absent":
-                raise
-            continue  # Lost a race: the parent (or the folder itself) is there now.
-        _sync(top.parent)
-        return
-    raise FileExistsError(f"{place.parent} keeps changing")
+    if kind_of(place) != "absent":
+        raise FileExistsError(f"{place} was made by another program just now")
+    beside = place.with_name(placing.new_name())
+    try:
+        os.mkdir(beside, placing.PRIVATE_DIR_MODE)
+        for name in _folders(items):
+            os.mkdir(beside / name, placing.PRIVATE_DIR_MODE)
+        for item in items:
+            _write(beside / item.path, item)
+        os.rename(beside, place)
+    except BaseException as exc:
+        placing.delete(beside)
+        if isinstance(exc, OSError) and kind_of(place) != "absent":
+            raise FileExistsError(f"{place} was made by another program just now") from exc
+        raise
+    placing.sync(place.parent)
 
 
 def update(place: Path, items: Tuple[Item, ...]) -> List[str]:
@@ -105,16 +75,11 @@ def update(place: Path, items: Tuple[Item, ...]) -> List[str]:
         path = place / item.path
         if path.parent != place:
             with contextlib.suppress(FileExistsError):
-                os.mkdir(path.parent, PRIVATE_DIR_MODE)
-        beside = path.with_name(_new_name())
-        try:
-            _write(beside, item)
-            os.replace(beside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(beside)
-            raise
-        _sync(path.parent)
+                os.mkdir(path.parent, placing.PRIVATE_DIR_MODE)
+        if item.link is None:
+            placing.put_file(path, item.data)
+        else:
+            placing.put_link(path, item.link, replacing=True)
     return [item.path for item in changed]
 
 
@@ -123,29 +88,27 @@ def differing(place: Path, items: Tuple[Item, ...]) -> List[str]:
     return [item.path for item in items if not _is_right(place, item)]
 
 
-def take_away(place: Path, items: Tuple[Item, ...], made: int) -> List[str]:
-    """Remove our items, the folder and the ``made`` parents above it; what was left, as paths.
+def take_away(place: Path, items: Tuple[Item, ...]) -> List[str]:
+    """Remove our items and the folder; what was left in it, as paths.
 
-    Only files of ours are deleted, and parents only when nothing else is in them. The first item,
-    by which the folder is known as ours, is the last to go.
+    Only files of ours are deleted. The first item, by which the folder is known as ours, is the
+    last to go.
     """
     foreign = strangers(place, items)
     if foreign:
         _remove_items(place, items)
         return foreign
-    top = place
-    for parent in list(place.parents)[:made]:
-        if os.listdir(parent) != [top.name]:
-            break
-        top = parent
-    away = top.with_name(_new_name())
-    os.rename(top, away)
-    _remove_items(away / place.relative_to(top), items)
-    _remove_empty(away, place.relative_to(top))
+    away = place.with_name(placing.new_name())
+    os.rename(place, away)
+    try:
+        _remove_items(away, items)
+    except OSError:
+        os.rename(away, place)
+        raise
     if kind_of(away) == "folder":  # A stranger's file came in between our look and our rename.
-        os.rename(away, top)
-        return strangers(place, items) if kind_of(place) == "folder" else []
-    _sync(top.parent)
+        os.rename(away, place)
+        return strangers(place, items)
+    placing.sync(place.parent)
     return []
 
 
@@ -158,7 +121,7 @@ def strangers(place: Path, items: Tuple[Item, ...]) -> List[str]:
         if kind_of(place / prefix) != "folder":
             continue
         for name in os.listdir(place / prefix):
-            if prefix + name not in ours and prefix + name not in folders and not _is_abandoned(name):
+            if prefix + name not in ours and prefix + name not in folders and not placing.is_abandoned(name):
                 found.append(prefix + name)
     return sorted(found)
 
@@ -167,68 +130,18 @@ def sweep(place: Path, items: Tuple[Item, ...]) -> None:
     """Delete what interrupted attempts of ours have left. Best effort."""
     nearest = next(folder for folder in place.parents if os.path.isdir(folder))
     for folder in (nearest, place, *(place / name for name in _folders(items))):
-        for abandoned in _abandoned_in(folder):
-            _delete(abandoned)
-
-
-def _abandoned_in(folder: Path) -> List[Path]:
-    if kind_of(folder) != "folder":
-        return []
-    return [folder / name for name in os.listdir(folder) if _is_abandoned(name)]
-
-
-def _is_abandoned(name: str) -> bool:
-    """Whether this is a temporary name of ours whose process is gone."""
-    match = _LEFTOVER.fullmatch(name)
-    if match is None:
-        return False
-    try:
-        os.kill(int(match[1]), 0)
-    except ProcessLookupError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return False
-
-
-def _new_name() -> str:
-    # A dot in front: agents skip such folders when they look for plugins.
-    return f".mdello-{os.getpid()}-{next(_numbers)}.tmp"
+        placing.sweep(folder)
 
 
 def _folders(items: Tuple[Item, ...]) -> List[str]:
     return sorted({item.path.split("/")[0] for item in items if "/" in item.path})
 
 
-def _topmost_missing(place: Path) -> Optional[Path]:
-    """The uppermost of the place and its parents that does not exist; None when all do."""
-    missing = None
-    for path in (place, *place.parents):
-        if kind_of(path) != "absent":
-            break
-        missing = path
-    return missing
-
-
-def _build(folder: Path, root: Path, items: Tuple[Item, ...]) -> None:
-    for parent in [*reversed(folder.relative_to(root).parents), folder.relative_to(root)]:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(root / parent, PRIVATE_DIR_MODE)
-    for name in _folders(items):
-        os.mkdir(folder / name, PRIVATE_DIR_MODE)
-    for item in items:
-        _write(folder / item.path, item)
-
-
 def _write(path: Path, item: Item) -> None:
     if item.link is not None:
         os.symlink(item.link, path)
-        return
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
-    with os.fdopen(fd, "wb") as file:
-        file.write(item.data)
-        file.flush()
-        os.fsync(fd)
+    else:
+        placing.write_new(path, item.data)
 
 
 def _is_right(place: Path, item: Item) -> bool:
@@ -246,43 +159,6 @@ def _remove_items(folder: Path, items: Tuple[Item, ...]) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(folder / item.path)
     for name in (*_folders(items), ""):
-        for abandoned in _abandoned_in(folder / name):
-            with contextlib.suppress(OSError):
-                os.unlink(abandoned)
+        placing.sweep(folder / name)
         with contextlib.suppress(OSError):  # Foreign things in it: it stays.
             os.rmdir(folder / name)
-
-
-def _remove_empty(root: Path, inside: Path) -> None:
-    """Remove ``root / inside`` and its parents up to ``root``, as far as they are empty."""
-    for folder in (inside, *inside.parents):
-        with contextlib.suppress(OSError):
-            os.rmdir(root / folder)
-
-
-def _delete(tree: Path) -> None:
-    """Delete a file or tree of ours under a temporary name; links are not followed. Best effort."""
-    if kind_of(tree) in ("file", "link"):
-        with contextlib.suppress(OSError):
-            os.unlink(tree)
-        return
-    for folder, folders, files in os.walk(tree, topdown=False):
-        for name in files:
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(folder, name))
-        for name in folders:
-            path = os.path.join(folder, name)
-            with contextlib.suppress(OSError):
-                (os.unlink if os.path.islink(path) else os.rmdir)(path)
-    with contextlib.suppress(OSError):
-        os.rmdir(tree)
-
-
-def _sync(folder: Path) -> None:
-    """Make a rename durable; best effort, some file systems refuse it."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

@@ -5,16 +5,16 @@ A folder with a manifest below ``${CLAUDE_CONFIG_DIR:-~/.claude}/skills`` loads 
 """
 
 import os
-import stat
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Iterable, List, Mapping, Optional, Tuple
+from typing import ContextManager, Iterable, List, Mapping, Optional, Tuple
 
+from adapters import made_folders, placing
 from adapters.claude import folder, plugin, policy
 from adapters.claude.events import SUBSCRIBED, Transport
 from adapters.claude.folder import Item
 from adapters.contract import AdapterError, Inspection, InstallContext, InstallReport
+from adapters.made_folders import MadeFolders
 
 # A manifest of ours has some 400 bytes; more than this is not worth looking into.
 _MAX_MANIFEST_BYTES = 256 * 1024
@@ -31,7 +31,7 @@ class _Found:
     why: str = ""
     """For a foreign one: what makes it so."""
     created: int = 0
-    """For one of ours: how many parents were made along with it."""
+    """For one of an older version: how many parents were made along with it."""
     transport: str = plugin.HTTP
     """For one of ours: how turn events travel."""
 
@@ -48,12 +48,13 @@ def config_dir(home: Path, environ: Mapping[str, str]) -> Path:
 
 
 def presence(context: InstallContext) -> Optional[str]:
-    """The program ``claude`` on PATH, else Claude Code's folder when there is one."""
+    """The program ``claude`` on PATH, else Claude Code's folder when more than ours is in it."""
+    program = context.which("claude")
     try:
-        folder_of_claude = config_dir(context.home, context.environ)
+        base = config_dir(context.home, context.environ)
     except AdapterError:
-        return context.which("claude")
-    return context.which("claude") or (str(folder_of_claude) if folder_of_claude.is_dir() else None)
+        return program
+    return program or (str(base) if placing.holds_other(base, "skills") else None)
 
 
 def install(
@@ -68,9 +69,11 @@ def install(
     if not os.path.isabs(context.program) or not os.path.isfile(context.program):
         raise AdapterError("our own program cannot be found there, so it cannot be linked", context.program)
     try:
-        place = folder.real_place(shown)
-        changed = _place(context, place, shown)
-        return _installed(context, base, place, changed, managed_folders)
+        place = placing.real_place(shown)
+        _refuse_foreign(_look(place), shown)
+        with _record(context) as made:
+            changed = _place(context, made, place, shown)
+            return _installed(context, base, place, changed, managed_folders)
     except OSError as exc:
         raise AdapterError(f"Cannot install the Claude plugin: {exc.strerror or exc}", shown) from exc
 
@@ -82,12 +85,13 @@ def uninstall(context: InstallContext) -> InstallReport:
     """
     shown = _plugin_dir(config_dir(context.home, context.environ))
     try:
-        place = folder.real_place(shown)
-        for _ in range(_ATTEMPTS):
-            try:
-                return _removed(place, shown)
-            except FileNotFoundError:
-                continue  # Somebody else removes it at this moment.
+        place = placing.real_place(shown)
+        with _record(context) as made:
+            for _ in range(_ATTEMPTS):
+                try:
+                    return _removed(made, place, shown)
+                except FileNotFoundError:
+                    continue  # Somebody else removes it at this moment.
         raise AdapterError("keeps changing while it is being removed", shown)
     except OSError as exc:
         raise AdapterError(f"Cannot remove the Claude plugin: {exc.strerror or exc}", shown) from exc
@@ -103,7 +107,7 @@ def inspect(
         return Inspection("absent", "", None, (str(exc),))
     shown = _plugin_dir(base)
     try:
-        place = folder.real_place(shown)
+        place = placing.real_place(shown)
         found = _look(place)
         if found.state != "ours":
             return Inspection(found.state, str(shown), None, (found.why,) if found.why else ())
@@ -119,21 +123,30 @@ def _plugin_dir(base: Path) -> Path:
     return base / "skills" / plugin.PLUGIN
 
 
-def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
+def _record(context: InstallContext) -> ContextManager[MadeFolders]:
+    return made_folders.opened(context.home, made_folders.data_dir(context.home, context.environ))
+
+
+def _refuse_foreign(found: _Found, shown: Path) -> None:
+    if found.state == "foreign":
+        raise AdapterError(
+            f"Cannot replace unmanaged Claude plugin ({found.why}). Move it away, then install again", shown
+        )
+
+
+def _place(context: InstallContext, made: MadeFolders, place: Path, shown: Path) -> List[str]:
     """Write what has to be written; the paths that changed. OSError as it comes."""
     lost: Optional[OSError] = None
     for _ in range(_ATTEMPTS):
         found = _look(place)
-        if found.state == "foreign":
-            raise AdapterError(
-                f"Cannot replace unmanaged Claude plugin ({found.why}). Move it away, then install again",
-                shown,
-            )
+        _refuse_foreign(found, shown)
         folder.sweep(place, _NAMES)
         try:
             if found.state == "ours":
-                return folder.update(place, _items(context, shown, found, found.created))
-            folder.put_new(place, partial(_items, context, shown, found))
+                _adopt(made, place, found)
+                return folder.update(place, _items(context, shown, found))
+            made.hold(place)
+            folder.put_new(place, _items(context, shown, found))
             return [item.path for item in _NAMES]
         except (FileExistsError, FileNotFoundError) as exc:
             lost = exc  # Another install or uninstall came in between.
@@ -142,9 +155,15 @@ def _place(context: InstallContext, place: Path, shown: Path) -> List[str]:
     raise AdapterError("keeps changing while it is being written", shown)
 
 
+def _adopt(made: MadeFolders, place: Path, found: _Found) -> None:
+    """Take over the record that an older version kept in the manifest."""
+    if found.created:
+        made.adopt(place, list(place.parents)[: found.created])
+
+
 def _look(place: Path) -> _Found:
     """What stands there. OSError when that cannot be told."""
-    kind = folder.kind_of(place)
+    kind = placing.kind_of(place)
     if kind == "absent":
         return _Found("absent")
     if kind == "link":
@@ -165,20 +184,13 @@ _NAMES = (Item(plugin.MANIFEST), Item(plugin.LINK, link=""), Item(plugin.HOOKS))
 
 
 def _marker(place: Path) -> Optional[int]:
-    if folder.kind_of((place / plugin.MANIFEST).parent) != "folder":
+    if placing.kind_of((place / plugin.MANIFEST).parent) != "folder":
         return None
     return plugin.marker(_read(place / plugin.MANIFEST))
 
 
 def _read(path: Path) -> bytes:
-    """A small plain file's content; empty when it is none or cannot be read."""
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return b""
-        with path.open("rb") as file:
-            return file.read(_MAX_MANIFEST_BYTES)
-    except OSError:
-        return b""
+    return placing.read_small(path, _MAX_MANIFEST_BYTES)
 
 
 def _transport(hooks: bytes) -> str:
@@ -189,7 +201,7 @@ def _transport(hooks: bytes) -> str:
     return plugin.COMMAND if by_command else plugin.HTTP
 
 
-def _items(context: InstallContext, shown: Path, found: _Found, created: int) -> Tuple[Item, ...]:
+def _items(context: InstallContext, shown: Path, found: _Found) -> Tuple[Item, ...]:
     program = context.program
     if shown in program.parents:  # Started through our own link, which must not point to itself.
         program = Path(os.path.realpath(program))
@@ -198,7 +210,6 @@ def _items(context: InstallContext, shown: Path, found: _Found, created: int) ->
     poster = plugin.Poster(curl, context.interpreter, str(shown / plugin.LINK))
     return plugin.items(
         context.version,
-        created,
         context.endpoint,
         context.transport or found.transport,
         poster,
@@ -209,7 +220,7 @@ def _items(context: InstallContext, shown: Path, found: _Found, created: int) ->
 def _wrong(context: InstallContext, place: Path, shown: Path, found: _Found) -> Tuple[str, ...]:
     """What differs from what this program would write, keeping the installed transport."""
     as_installed = replace(context, transport=found.transport)
-    differing = folder.differing(place, _items(as_installed, shown, found, found.created))
+    differing = folder.differing(place, _items(as_installed, shown, found))
     notes = [f"{shown / path} is not what this version writes" for path in differing]
     if plugin.LINK in differing and not (place / plugin.LINK).exists():
         target = _target(place)
@@ -277,14 +288,18 @@ def _done(path: str, changed: Iterable[str]) -> str:
     return "Wrote" if path in changed else "Kept"
 
 
-def _removed(place: Path, shown: Path) -> InstallReport:
+def _removed(made: MadeFolders, place: Path, shown: Path) -> InstallReport:
     found = _look(place)
     if found.state == "foreign":
         raise AdapterError(f"Refusing to remove unmanaged Claude plugin ({found.why})", shown)
     folder.sweep(place, _NAMES)
     if found.state == "absent":
+        made.release(place)  # An install may have been interrupted.
         return InstallReport(f"Removed Claude plugin: there was none at {shown}")
-    kept = folder.take_away(place, _NAMES, found.created)
+    made.demand_writable()
+    _adopt(made, place, found)
+    kept = folder.take_away(place, _NAMES)
+    made.release(place)
     details = ["Running sessions go on reporting until they end, which does no harm"]
     warnings = tuple(f"Not ours, so left in place: {shown / name}" for name in kept)
     return InstallReport(f"Removed Claude plugin at {shown}", tuple(details), warnings, True)

@@ -58,7 +58,6 @@ class Summary:
 
 def items(
     version: str,
-    created: int,
     endpoint: str,
     transport: str,
     poster: Poster,
@@ -66,16 +65,17 @@ def items(
 ) -> Tuple[Item, ...]:
     """Everything in the folder; the manifest, by which the folder is known as ours, comes first."""
     return (
-        Item(MANIFEST, _manifest(version, created)),
+        Item(MANIFEST, _manifest(version)),
         Item(LINK, link=program),
         Item(HOOKS, _hooks(endpoint, transport, poster)),
     )
 
 
 def marker(manifest: bytes) -> Optional[int]:
-    """The number of parent folders made with the plugin folder, or None: this is not our manifest.
+    """None when this is not our manifest; never raises.
 
-    Never raises.
+    Else how many parent folders an older version had made, of which now
+    :mod:`adapters.made_folders` keeps the record.
     """
     try:
         content = json.loads(manifest)
@@ -119,16 +119,14 @@ def _entries(groups: object) -> Iterable[Mapping[str, object]]:
                 yield hook
 
 
-def _manifest(version: str, created: int) -> bytes:
+def _manifest(version: str) -> bytes:
     return _json(
         {
             "name": PLUGIN,
             "version": version,
             "description": "Tells mdello, on this machine, which session works on which Markdown card.",
             "author": {"name": "mdello"},
-            # How many of the folders above did not exist before, so that uninstalling can remove
-            # exactly those.
-            "metadata": {"managedBy": MANAGED_BY, _CREATED: created},
+            "metadata": {"managedBy": MANAGED_BY},
         }
     )
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Tuple
 
 import pytest
 
@@ -14,11 +13,6 @@ from adapters.claude.folder import Item
 ITEMS = (Item("mark/own.json", b"{}"), Item("link", link="/somewhere"), Item("data/x", b"1"))
 
 
-def items(created: int) -> Tuple[Item, ...]:
-    """The items, the first of which tells how many parents were made."""
-    return (Item("mark/own.json", str(created).encode()), *ITEMS[1:])
-
-
 def dead_pid() -> int:
     """The pid of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
@@ -26,14 +20,22 @@ def dead_pid() -> int:
     return process.pid
 
 
-def test_missing_parents_are_made_and_counted(tmp_path: Path) -> None:
-    """The folder appears with them, for this user alone."""
-    place = tmp_path / "a" / "b" / "ours"
-    folder.put_new(place, items)
-    assert (place / "mark" / "own.json").read_bytes() == b"2"
+def test_the_folder_appears_as_a_whole_and_goes_as_a_whole(tmp_path: Path) -> None:
+    """For this user alone."""
+    place = tmp_path / "ours"
+    folder.put_new(place, ITEMS)
+    assert (place / "mark" / "own.json").read_bytes() == b"{}"
     assert os.readlink(place / "link") == "/somewhere"
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
-    assert folder.take_away(place, ITEMS, 2) == []
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert (place / "data" / "x").stat().st_mode & 0o777 == 0o600
+    assert folder.take_away(place, ITEMS) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_above_nothing_is_made(tmp_path: Path) -> None:
+    """That is the record's business."""
+    with pytest.raises(FileNotFoundError):
+        folder.put_new(tmp_path / "a" / "ours", ITEMS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -42,30 +44,32 @@ def test_something_in_its_place_is_never_replaced(tmp_path: Path) -> None:
     place = tmp_path / "ours"
     place.mkdir()
     with pytest.raises(FileExistsError):
-        folder.put_new(place, items)
+        folder.put_new(place, ITEMS)
     assert list(tmp_path.rglob("*")) == [place]
 
 
-def test_a_parent_that_appears_in_the_meantime_is_used(tmp_path: Path) -> None:
-    """The other program's parent, with its files, stays; we go into it."""
-    place = tmp_path / "a" / "ours"
+def test_what_appears_in_its_place_in_the_meantime_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of ours is left beside it."""
+    place = tmp_path / "ours"
+    rename = os.rename
 
-    def late(created: int) -> Tuple[Item, ...]:
-        if created:
-            (tmp_path / "a").mkdir()
-            (tmp_path / "a" / "theirs").touch()
-        return items(created)
+    def late(source: Path, target: Path) -> None:
+        place.mkdir()
+        (place / "theirs").touch()
+        rename(source, target)
 
-    folder.put_new(place, late)
-    assert (place / "mark" / "own.json").read_bytes() == b"0"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
-    assert (tmp_path / "a" / "theirs").exists()
+    monkeypatch.setattr(os, "rename", late)
+    with pytest.raises(FileExistsError):
+        folder.put_new(place, ITEMS)
+    assert sorted(tmp_path.rglob("*")) == [place, place / "theirs"]
 
 
 def test_updating_writes_only_what_differs(tmp_path: Path) -> None:
     """In order; what is right is not touched."""
     place = tmp_path / "ours"
-    folder.put_new(place, lambda _: ITEMS)
+    folder.put_new(place, ITEMS)
     before = (place / "mark" / "own.json").stat()
     newer = (ITEMS[0], Item("link", link="/else"), Item("data/x", b"22"))
     assert folder.differing(place, newer) == ["link", "data/x"]
@@ -80,7 +84,7 @@ def test_a_failed_update_leaves_the_old_file_and_nothing_beside_it(
 ) -> None:
     """A full disk, for one."""
     place = tmp_path / "ours"
-    folder.put_new(place, lambda _: ITEMS)
+    folder.put_new(place, ITEMS)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -95,7 +99,7 @@ def test_a_failed_update_leaves_the_old_file_and_nothing_beside_it(
 def test_strangers_are_named_and_foreign_folders_not_entered(tmp_path: Path) -> None:
     """Anything but our names, sorted; leftovers of a dead process of ours are no strangers."""
     place = tmp_path / "ours"
-    folder.put_new(place, lambda _: ITEMS)
+    folder.put_new(place, ITEMS)
     (place / "more").mkdir()
     (place / "more" / "inside").touch()
     (place / "data" / "y").touch()
@@ -126,7 +130,7 @@ def test_a_file_that_comes_in_while_the_folder_goes_is_not_lost(
 ) -> None:
     """It is put back where it was, and named."""
     place = tmp_path / "ours"
-    folder.put_new(place, lambda _: ITEMS)
+    folder.put_new(place, ITEMS)
     rename = os.rename
 
     def late(source: Path, target: Path) -> None:
@@ -135,25 +139,23 @@ def test_a_file_that_comes_in_while_the_folder_goes_is_not_lost(
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", late)
-    assert folder.take_away(place, ITEMS, 0) == ["late"]
+    assert folder.take_away(place, ITEMS) == ["late"]
     assert (place / "late").read_text() == "mine"
     assert [path.name for path in place.iterdir()] == ["late"]
 
 
-def test_kinds(tmp_path: Path) -> None:
-    """A link is a link, wherever it leads; below a file there is nothing."""
-    (tmp_path / "file").touch()
-    (tmp_path / "link").symlink_to(tmp_path)
-    os.mkfifo(tmp_path / "pipe")
-    found = {name: folder.kind_of(tmp_path / name) for name in (".", "file", "link", "pipe", "no", "file/no")}
-    assert found == {
-        ".": "folder",
-        "file": "file",
-        "link": "link",
-        "pipe": "special",
-        "no": "absent",
-        "file/no": "absent",
-    }
+def test_a_folder_that_cannot_be_emptied_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read-only folders within, for one: it is still known as ours afterwards."""
+    place = tmp_path / "ours"
+    folder.put_new(place, ITEMS)
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(PermissionError):
+        folder.take_away(place, ITEMS)
+    assert (place / "mark" / "own.json").exists()
 
 
 def test_our_names_held_by_other_kinds_are_misplaced(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from dataclasses import replace
@@ -15,35 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.claude import events, folder
-from adapters.claude.install import inspect, install, uninstall
+from adapters.claude.install import inspect, install, presence, uninstall
 from adapters.contract import AdapterError, InstallContext, InstallReport
+from tests.adapters.disk import as_nobody, die_at, in_parallel, times_of, tree_of
 
 CURL = "/usr/bin/curl"
 ENDPOINT = "http://127.0.0.1:43210"
 URL = ENDPOINT + "/hooks/claude"
 NO_POLICY: Tuple[Path, ...] = ()
-
-Tree = Dict[str, Tuple[str, int, bytes]]
-
-
-def tree_of(root: Path) -> Tree:
-    """Everything below ``root``: kind, permissions and content of each path."""
-    found: Tree = {}
-    for path in sorted(root.rglob("*")):
-        status = path.lstat()
-        name = str(path.relative_to(root))
-        if path.is_symlink():
-            found[name] = ("link", 0, os.fsencode(os.readlink(path)))
-        elif path.is_dir():
-            found[name] = ("folder", status.st_mode, b"")
-        else:
-            found[name] = ("file", status.st_mode, path.read_bytes())
-    return found
-
-
-def times_of(root: Path) -> Dict[str, Tuple[int, int]]:
-    """Inode and modification time of everything below ``root``."""
-    return {str(path): (path.lstat().st_ino, path.lstat().st_mtime_ns) for path in root.rglob("*")}
 
 
 def with_curl(name: str) -> "str | None":
@@ -94,7 +72,7 @@ def hooks_of(context: InstallContext) -> Dict[str, Dict[str, object]]:
 
 
 def test_it_writes_a_manifest_hooks_and_a_link_and_nothing_else(context: InstallContext) -> None:
-    """Three files in one folder of our own; the report names them as they are on disk."""
+    """Three files in one folder of our own, and the record of the folders that had to be made."""
     report = do_install(context)
     place = plugin_dir(context)
     assert report.headline == f"Installed Claude plugin at {place}"
@@ -110,6 +88,10 @@ def test_it_writes_a_manifest_hooks_and_a_link_and_nothing_else(context: Install
         ".claude/skills/mdello-companion/hooks",
         ".claude/skills/mdello-companion/hooks/hooks.json",
         ".claude/skills/mdello-companion/mdello.pyz",
+        ".local",
+        ".local/share",
+        ".local/share/mdello",
+        ".local/share/mdello/made-folders.json",
     }
     assert os.readlink(place / "mdello.pyz") == str(context.program)
 
@@ -277,9 +259,10 @@ def test_claude_config_dir_is_honoured_and_named(context: InstallContext, tmp_pa
     report = do_install(moved)
     assert (elsewhere / "skills" / "mdello-companion" / "hooks" / "hooks.json").is_file()
     assert any("CLAUDE_CONFIG_DIR" in line for line in report.details)
-    assert tree_of(context.home) == {}
+    assert ".claude" not in tree_of(context.home)
     uninstall(moved)
     assert not (tmp_path / "deep").exists()
+    assert tree_of(context.home) == {}
     do_install(replace(context, environ={"CLAUDE_CONFIG_DIR": ""}))
     assert plugin_dir(context).is_dir()
 
@@ -520,6 +503,43 @@ def test_files_of_the_user_in_our_folder_stay_and_are_named(context: InstallCont
     assert left == {"notes.txt", "hooks/more/deep.txt"}
 
 
+def test_where_no_folder_is_missing_no_record_is_kept(context: InstallContext) -> None:
+    """There is nothing to remember then: the plugin folder is all that is written."""
+    (context.home / ".claude" / "skills").mkdir(parents=True)
+    do_install(context)
+    assert not (context.home / ".local").exists()
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_what_an_older_version_wrote_down_in_its_manifest_is_honoured(
+    update: bool, context: InstallContext
+) -> None:
+    """It counted the folders that it made; they go, whether we update it first or not."""
+    do_install(context)
+    manifest = plugin_dir(context) / ".claude-plugin" / "plugin.json"
+    content = json.loads(manifest.read_text())
+    content["metadata"]["createdFolders"] = 2
+    manifest.write_text(json.dumps(content))
+    shutil.rmtree(context.home / ".local")
+    if update:
+        assert inspect(context, NO_POLICY).state == "outdated"
+        assert do_install(context).changed
+        assert "createdFolders" not in manifest.read_text()
+    uninstall(context)
+    assert tree_of(context.home) == {}
+
+
+def test_presence_is_the_program_or_a_folder_that_claude_has_used(context: InstallContext) -> None:
+    """What we have made ourselves proves nothing."""
+    assert presence(context) is None
+    do_install(context)
+    assert presence(context) is None
+    (context.home / ".claude" / "settings.json").touch()
+    assert presence(context) == str(context.home / ".claude")
+    assert presence(replace(context, which=lambda name: f"/bin/{name}")) == "/bin/claude"
+    assert presence(replace(context, environ={"CLAUDE_CONFIG_DIR": "relative"})) is None
+
+
 def test_an_update_keeps_files_of_the_user(context: InstallContext) -> None:
     """Bringing the folder up to date is not replacing it."""
     do_install(context)
@@ -532,6 +552,10 @@ def test_an_update_keeps_files_of_the_user(context: InstallContext) -> None:
 _NAMES = st.sampled_from(
     [
         ".claude",
+        ".local",
+        "share",
+        "mdello",
+        "made-folders.json",
         "skills",
         "settings.json",
         "settings.local.json",
@@ -585,34 +609,6 @@ def test_any_home_is_the_same_after_uninstalling(
 
 # --- in the middle of it ---------------------------------------------------------------------------
 
-_CALLS = ("mkdir", "open", "symlink", "fsync", "rename", "replace", "unlink", "rmdir")
-
-
-def _die_at(count: int, act: Callable[[], object]) -> bool:
-    """Run ``act`` in a child that is killed before its ``count``-th change. True when it got through."""
-    child = os.fork()
-    if child == 0:
-        left = count
-
-        def dying(call: Callable[..., object]) -> Callable[..., object]:
-            def wrapper(*arguments: object, **keywords: object) -> object:
-                nonlocal left
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return call(*arguments, **keywords)
-
-            return wrapper
-
-        for name in _CALLS:
-            setattr(os, name, dying(getattr(os, name)))
-        try:
-            act()
-        finally:
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFEXITED(status)
-
 
 def _state(context: InstallContext) -> str:
     """The plugin as Claude Code would see it: absent, or its hooks, which must be whole."""
@@ -636,7 +632,7 @@ def test_a_kill_while_installing_leaves_all_or_nothing(skills_exist: bool, tmp_p
         if skills_exist:
             (context.home / ".claude" / "skills").mkdir(parents=True)
         before = tree_of(context.home)
-        finished = _die_at(count, lambda context=context: do_install(context))  # type: ignore[misc]
+        finished = die_at(count, lambda context=context: do_install(context))  # type: ignore[misc]
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
@@ -656,7 +652,7 @@ def test_a_kill_while_updating_leaves_old_or_new_hooks(tmp_path: Path) -> None:
         context = make_context(base)
         do_install(context)
         newer = replace(context, transport="command", version="2.0")
-        finished = _die_at(count, lambda newer=newer: do_install(newer))  # type: ignore[misc]
+        finished = die_at(count, lambda newer=newer: do_install(newer))  # type: ignore[misc]
         assert _state(context) in ("http", "command")
         do_install(newer)
         assert inspect(newer, NO_POLICY).state == "installed"
@@ -674,7 +670,7 @@ def test_a_kill_while_uninstalling_leaves_all_or_nothing(tmp_path: Path) -> None
         base.mkdir()
         context = make_context(base)
         do_install(context)
-        finished = _die_at(count, lambda context=context: uninstall(context))  # type: ignore[misc]
+        finished = die_at(count, lambda context=context: uninstall(context))  # type: ignore[misc]
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
@@ -685,31 +681,13 @@ def test_a_kill_while_uninstalling_leaves_all_or_nothing(tmp_path: Path) -> None
     pytest.fail("it never finished")
 
 
-def _in_parallel(acts: List[Callable[[], object]]) -> List[int]:
-    """Run each in a child of its own, all at once; their exit codes (1: a telling error, 2: a bug)."""
-    children = []
-    for act in acts:
-        child = os.fork()
-        if child == 0:
-            code = 2
-            try:
-                act()
-                code = 0
-            except AdapterError:
-                code = 1
-            finally:
-                os._exit(code)
-        children.append(child)
-    return [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
-
-
 def test_several_installs_at_once_end_in_one_right_installation(tmp_path: Path) -> None:
     """Whoever is later finds the work done."""
     for attempt in range(10):
         base = tmp_path / str(attempt)
         base.mkdir()
         context = make_context(base)
-        assert _in_parallel([lambda context=context: do_install(context)] * 6) == [0] * 6  # type: ignore[misc]
+        assert in_parallel([lambda context=context: do_install(context)] * 6) == [0] * 6  # type: ignore[misc]
         assert inspect(context, NO_POLICY).state == "installed"
         assert not [name for name in tree_of(context.home) if name.endswith(".tmp")]
         uninstall(context)
@@ -726,7 +704,7 @@ def test_installs_and_uninstalls_at_once_never_break(tmp_path: Path) -> None:
             lambda context=context: do_install(context),  # type: ignore[misc]
             lambda context=context: uninstall(context),  # type: ignore[misc]
         ] * 3
-        assert 2 not in _in_parallel(acts)
+        assert 2 not in in_parallel(acts)
         do_install(context)
         uninstall(context)
         left = tree_of(context.home)
@@ -752,21 +730,8 @@ def test_a_home_that_cannot_be_written_is_a_telling_error(tmp_path: Path) -> Non
         Path(place).chmod(0o755)
         context = make_context(Path(place))
         context.home.chmod(0o555)
-        said = tmp_path / "said"
-        with said.open("w") as writing:
-            child = os.fork()
-            if child == 0:
-                try:
-                    if os.getuid() == 0:
-                        os.setgid(65534)
-                        os.setuid(65534)
-                    do_install(context)
-                except AdapterError as exc:
-                    print(exc, file=writing, flush=True)
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
-        assert "Permission denied" in said.read_text() and str(context.home) in said.read_text()
+        said = as_nobody(lambda: do_install(context), tmp_path / "said")
+        assert "Permission denied" in said and str(context.home) in said
         assert tree_of(context.home) == {}
 
 

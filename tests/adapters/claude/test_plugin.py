@@ -90,7 +90,7 @@ def hooks_with(
     endpoint: str, poster: plugin.Poster, transport: str = "command"
 ) -> Dict[str, Dict[str, object]]:
     """Event to hook, as a hooks file would say it."""
-    items = plugin.items("1", 0, endpoint, transport, poster, "/x/mdello.pyz")
+    items = plugin.items("1", endpoint, transport, poster, "/x/mdello.pyz")
     content = json.loads(next(item.data for item in items if item.path == plugin.HOOKS))
     return {event: groups[0]["hooks"][0] for event, groups in content["hooks"].items()}
 
@@ -179,7 +179,7 @@ def test_a_program_that_is_gone_goes_unnoticed(shell: str, tmp_path: Path) -> No
 def test_a_path_that_json_cannot_hold_is_refused() -> None:
     """A home whose name is no UTF-8 cannot stand in a hooks file."""
     with pytest.raises(AdapterError, match="not UTF-8"):
-        plugin.items("1", 0, "http://127.0.0.1:1", "http", plugin.Poster(None, "/py", "/h\udcff/x"), "/x")
+        plugin.items("1", "http://127.0.0.1:1", "http", plugin.Poster(None, "/py", "/h\udcff/x"), "/x")
 
 
 @given(manifest=st.binary(max_size=60))
@@ -214,11 +214,10 @@ def test_the_marker_decides_whose_a_manifest_is(manifest: object, expected: Opti
 def test_a_manifest_is_recognised_by_the_program_that_wrote_it() -> None:
     """Written and read back."""
     poster = plugin.Poster("/usr/bin/curl", "", "")
-    for created in (0, 3):
-        (manifest, link, hooks) = plugin.items("1", created, "http://127.0.0.1:1", "http", poster, "/x")
-        assert plugin.marker(manifest.data) == created
-        assert link.link == "/x"
-        assert set(plugin.summarise(hooks.data).transports.values()) == {"http", "command"}
+    (manifest, link, hooks) = plugin.items("1", "http://127.0.0.1:1", "http", poster, "/x")
+    assert plugin.marker(manifest.data) == 0
+    assert link.link == "/x"
+    assert set(plugin.summarise(hooks.data).transports.values()) == {"http", "command"}
 
 
 @pytest.mark.parametrize(
