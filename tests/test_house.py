@@ -21,6 +21,7 @@ FLOORS: Dict[str, int] = {
     "companion.boards": 2,
     "companion.sessions": 2,
     "companion.history": 2,
+    "companion.service": 2,
     "companion.web": 3,
     "companion.commands": 4,
     "mdello": 5,
@@ -179,6 +180,7 @@ WRITERS = {
     "adapters.claude.folder",
     "companion.archive.pack",
     "companion.archive.shiv",
+    "companion.service.logfiles",
 }
 WRITING = re.compile(
     r"os\.(?:replace|rename|renames|link|truncate|ftruncate)\(|\.write_(?:text|bytes)\(|\.rename\("
