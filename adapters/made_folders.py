@@ -49,7 +49,7 @@ def opened(home: Path, folder: Path) -> Iterator["MadeFolders"]:
 
     Everything that an install or uninstall writes belongs into this context. When it is left by an
     exception, folders that were made in it are gone again, as far as nothing stands in them.
-    AdapterError when another process holds it for too long, or when something else than a file
+    AdapterError when another process holds it for too long, or when something that is not ours
     stands in the record's place.
     """
     with _locked(home if home.is_dir() else folder):
@@ -68,8 +68,6 @@ class MadeFolders:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.problem: Optional[str] = None
-        """Why earlier entries are not known, or None."""
         self._folders: Set[Path] = set()
         self._places: Set[Path] = set()
         self._made_now: Set[Path] = set()
@@ -140,17 +138,14 @@ class MadeFolders:
     # -- the file
 
     def _load(self) -> None:
-        kind = placing.kind_of(self._file)
-        if kind == "absent":
+        if placing.kind_of(self._file) == "absent":
             return
-        if kind != "file":
-            raise AdapterError("is in the way: it is not a plain file. Move it away", self._file)
-        try:
+        content: object = None
+        with contextlib.suppress(ValueError, RecursionError):
             content = json.loads(placing.read_small(self._file, _MAX_BYTES))
-            lists = [content["folders"], content["places"]]
-        except (ValueError, RecursionError, TypeError, KeyError):
-            self.problem = f"{self._file} cannot be understood: folders made by earlier installs will stay"
-            return
+        if not isinstance(content, dict) or content.get("managedBy") != _OWNER:
+            raise AdapterError("is in the way, and not ours. Move it away", self._file)
+        lists = [content.get("folders"), content.get("places")]
         for known, listed in zip((self._folders, self._places), lists):
             for path in listed if isinstance(listed, list) else ():
                 if isinstance(path, str) and os.path.isabs(path) and "\0" not in path:

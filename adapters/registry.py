@@ -7,10 +7,13 @@ needs the contract's words does not load every agent.)
 
 from typing import Dict
 
-from adapters import claude
+from adapters import claude, opencode, pi
 from adapters.contract import Adapter
 
 ADAPTERS: Dict[str, Adapter] = {
+    "pi": pi,
+    "opencode": opencode,
     "claude": claude,
 }
-"""Harness name, as it stands in associations and in ``/hooks/<name>``, to the agent's module."""
+"""Harness name, as it stands in associations and in ``/hooks/<name>``, to the agent's module.
+In the order in which they are installed."""

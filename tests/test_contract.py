@@ -1,17 +1,17 @@
 """What every registered adapter promises, whatever the agent."""
 
-import hashlib
 import json
-import os
 from pathlib import Path
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.contract import InstallContext, ReadReport, Translation
+from adapters.defaults import no_session_files
 from adapters.registry import ADAPTERS
+from tests.adapters.disk import tree_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -35,19 +35,11 @@ FIELDS = (
 )
 
 each_adapter = pytest.mark.parametrize("name", sorted(ADAPTERS))
-
-
-def tree(root: Path) -> Dict[str, Tuple[object, ...]]:
-    """Every path below ``root`` with its kind, mode, link target and content."""
-    found: Dict[str, Tuple[object, ...]] = {}
-    for path in sorted(root.rglob("*")):
-        if path.is_symlink():
-            found[str(path)] = ("link", os.readlink(path))
-        elif path.is_dir():
-            found[str(path)] = ("dir", path.stat().st_mode)
-        else:
-            found[str(path)] = (path.stat().st_mode, hashlib.sha256(path.read_bytes()).hexdigest())
-    return found
+each_hooked = pytest.mark.parametrize("name", sorted(name for name in ADAPTERS if ADAPTERS[name].EVENTS))
+each_client = pytest.mark.parametrize("name", sorted(name for name in ADAPTERS if not ADAPTERS[name].EVENTS))
+each_reader = pytest.mark.parametrize(
+    "name", sorted(name for name in ADAPTERS if ADAPTERS[name].session_files is not no_session_files)
+)
 
 
 def context(home: Path) -> InstallContext:
@@ -72,14 +64,14 @@ def test_the_registry_and_the_module_agree_on_the_name(name: str) -> None:
     assert all(variable and line for variable, line in adapter.ENVIRONMENT)
 
 
-@each_adapter
+@each_hooked
 def test_an_unheard_of_event_is_unknown_not_an_error(name: str) -> None:
     """It is counted by whoever asked; the session's memory stays as it was."""
     payload = {"hook_event_name": "BrandNewEvent", "session_id": "s-1", "type": "brand.new"}
     assert ADAPTERS[name].translate(payload, None) == Translation("BrandNewEvent", known=False)
 
 
-@each_adapter
+@each_hooked
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_translation_survives_any_payload_and_any_memory(name: str, data: st.DataObject) -> None:
@@ -99,7 +91,15 @@ def test_translation_survives_any_payload_and_any_memory(name: str, data: st.Dat
         assert len(json.dumps(translation.state)) < 65_536
 
 
-@each_adapter
+@each_client
+def test_an_agent_without_hooks_understands_no_payload(name: str) -> None:
+    """Its client speaks to another route; nothing is remembered for it."""
+    payload = {"hook_event_name": "Stop", "session_id": "s-1"}
+    assert ADAPTERS[name].translate(payload, None) == Translation("", known=False)
+    assert ADAPTERS[name].session_of(payload) == ""
+
+
+@each_reader
 def test_a_missing_session_folder_is_said(name: str, tmp_path: Path) -> None:
     """Nothing found and nothing there are different answers."""
     report = ReadReport()
@@ -108,7 +108,7 @@ def test_a_missing_session_folder_is_said(name: str, tmp_path: Path) -> None:
     assert report.skipped
 
 
-@each_adapter
+@each_reader
 def test_a_missing_session_file_has_no_cards_and_is_said(name: str, tmp_path: Path) -> None:
     """A session that was never written to disk is normal at its start."""
     report = ReadReport()
@@ -124,15 +124,15 @@ def test_uninstall_is_the_exact_inverse_of_install(name: str, tmp_path: Path) ->
     home = tmp_path / "home of o'neil"
     (home / ".config").mkdir(parents=True)
     (home / ".config" / "foreign.json").write_text('{"keep": true}\n', encoding="utf-8")
-    before = tree(home)
+    before = tree_of(home)
     for _ in range(2):
         assert adapter.inspect(context(home)).state == "absent"
         first = adapter.install(context(home))
         assert first.changed
-        installed = tree(home)
+        installed = tree_of(home)
         assert adapter.inspect(context(home)).state == "installed"
         second = adapter.install(context(home))
-        assert not second.changed and tree(home) == installed
+        assert not second.changed and tree_of(home) == installed
         assert adapter.uninstall(context(home)).changed
-        assert tree(home) == before
+        assert tree_of(home) == before
     assert not adapter.uninstall(context(home)).changed

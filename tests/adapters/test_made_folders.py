@@ -146,34 +146,41 @@ def test_an_error_takes_back_what_was_made(home: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
+        b"{}",
+        b'{"managedBy": "somebody", "folders": []}',
         b"",
         b"{",
         b"[]",
         b"[" * 100_000,
-        b'{"folders": 3}',
-        b'{"folders": 3, "places": null}',
-        b'{"folders": ["a/b", 4, "/x\\u0000", null], "places": {"/a": 1}}',
         b"\xff\xfe",
     ],
 )
-def test_a_record_that_cannot_be_understood_stops_nobody(content: bytes, home: Path) -> None:
-    """Nothing is removed because of it; that something is missing is said."""
+def test_a_stranger_in_its_place_is_refused_and_spared(content: bytes, home: Path) -> None:
+    """It does not say that it is ours, whatever it is."""
     record(home).parent.mkdir(parents=True)
     record(home).write_bytes(content)
-    with opened(home, data_dir(home, {})) as made:
-        well_formed = content.startswith(b'{"folders": 3, ') or b"a/b" in content
-        assert (made.problem is None) == well_formed
-        assert made.places == []
-        made.hold(home / "a" / "x")
-    assert (home / "a").is_dir()
-
-
-def test_something_else_in_its_place_is_refused(home: Path) -> None:
-    """A folder, a link: not ours."""
-    record(home).parent.mkdir(parents=True)
-    record(home).symlink_to("elsewhere")
-    with pytest.raises(AdapterError, match="not a plain file"), opened(home, data_dir(home, {})):
+    before = tree_of(home)
+    with pytest.raises(AdapterError, match="not ours"), opened(home, data_dir(home, {})):
         pytest.fail("it was opened")
+    record(home).unlink()
+    record(home).symlink_to("elsewhere")
+    with pytest.raises(AdapterError, match="not ours"), opened(home, data_dir(home, {})):
+        pytest.fail("it was opened")
+    assert set(tree_of(home)) == set(before)
+
+
+def test_entries_of_odd_types_are_left_out(home: Path) -> None:
+    """They stop nobody."""
+    record(home).parent.mkdir(parents=True)
+    odd: List[object] = [3, None, {"folders": 3}, ["a/b", 4, "/x\0", None, "/nowhere"]]
+    for folders in odd:
+        content = {"managedBy": "mdello-companion", "folders": folders, "places": folders}
+        record(home).write_text(json.dumps(content))
+        with opened(home, data_dir(home, {})) as made:
+            assert made.places == ([Path("/nowhere")] if isinstance(folders, list) else [])
+            made.hold(home / "a" / "x")
+            made.release(home / "a" / "x")
+        assert set(tree_of(home)) == {".local", ".local/share", ".local/share/mdello"}
 
 
 def test_names_that_are_not_utf_8_are_kept(home: Path) -> None:

@@ -1,0 +1,29 @@
+"""Pi: the client that runs inside it, and session files."""
+
+from typing import Tuple
+
+from adapters import defaults
+from adapters.pi.install import inspect as inspect
+from adapters.pi.install import install as install
+from adapters.pi.install import presence as presence
+from adapters.pi.install import uninstall as uninstall
+
+NAME = "pi"
+"""The harness name."""
+TITLE = "Pi"
+"""For people."""
+ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
+    ("PI_CODING_AGENT_DIR", "Pi's folder (~/.pi/agent)"),
+    ("PI_SESSIONS_DIR", "pi sessions read by backfill (sessions in Pi's folder)"),
+)
+"""Variables that this adapter reads."""
+
+# It posts to /associations by itself: there are no hooks.
+EVENTS = defaults.no_events
+session_of = defaults.no_session_of
+translate = defaults.no_translate
+
+read_session = defaults.no_read_session
+read_sessions = defaults.no_read_sessions
+session_files = defaults.no_session_files
+sessions_root = defaults.no_sessions_root
