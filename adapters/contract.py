@@ -180,6 +180,8 @@ class Adapter(Integration, Protocol):
     """Every hook event name this adapter knows; empty for an agent without hooks."""
     ENVIRONMENT: Tuple[Tuple[str, str], ...]
     """Environment variables that this adapter reads: (name, one line for the help text)."""
+    KNOWN_BY_FILE: bool
+    """Whether a terminal multiplexer knows its sessions by their files instead of their ids."""
 
     def session_of(self, payload: HookPayload) -> str:
         """The session id a payload speaks of, or an empty string."""

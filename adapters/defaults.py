@@ -3,6 +3,7 @@
 An agent's module assigns them to the names of :class:`adapters.contract.Adapter`; an agent of
 which only the past can be read, for example::
 
+    from adapters.defaults import known_by_id as KNOWN_BY_FILE
     from adapters.defaults import no_environment as ENVIRONMENT
     from adapters.defaults import no_events as EVENTS
     from adapters.defaults import no_install as install
@@ -33,6 +34,9 @@ no_events: Tuple[str, ...] = ()
 
 no_environment: Tuple[Tuple[str, str], ...] = ()
 """No environment variables."""
+
+known_by_id: bool = False
+"""A terminal multiplexer knows its sessions by their ids."""
 
 
 def no_session_of(payload: HookPayload) -> str:

@@ -1,5 +1,6 @@
 """Claude Code: hooks, session files, and the plugin that makes it report to us."""
 
+from adapters import defaults
 from adapters.claude.events import EVENTS as EVENTS
 from adapters.claude.hooks import ENVIRONMENT as ENVIRONMENT
 from adapters.claude.hooks import NAME as NAME
@@ -14,3 +15,5 @@ from adapters.claude.transcript import read_session as read_session
 from adapters.claude.transcript import read_sessions as read_sessions
 from adapters.claude.transcript import session_files as session_files
 from adapters.claude.transcript import sessions_root as sessions_root
+
+KNOWN_BY_FILE = defaults.known_by_id

@@ -17,6 +17,7 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 )
 """Variables that this adapter reads."""
 
+KNOWN_BY_FILE = defaults.known_by_id
 # It posts to /associations by itself: there are no hooks.
 EVENTS = defaults.no_events
 session_of = defaults.no_session_of

@@ -17,6 +17,8 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
     ("PI_SESSIONS_DIR", "pi sessions read by backfill (sessions in Pi's folder)"),
 )
 """Variables that this adapter reads."""
+KNOWN_BY_FILE = True
+"""herdr is told the session's file by Pi's own integration."""
 
 # It posts to /associations by itself: there are no hooks.
 EVENTS = defaults.no_events

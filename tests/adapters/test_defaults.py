@@ -24,6 +24,7 @@ class Nothing:
     TITLE = "Nothing"
     EVENTS = defaults.no_events
     ENVIRONMENT = defaults.no_environment
+    KNOWN_BY_FILE = defaults.known_by_id
     session_of = staticmethod(defaults.no_session_of)
     translate = staticmethod(defaults.no_translate)
     sessions_root = staticmethod(defaults.no_sessions_root)
@@ -43,6 +44,7 @@ def test_no_payload_means_anything() -> None:
     """Hooks of an agent without hooks are unknown, not an error."""
     assert AGENT.EVENTS == ()
     assert AGENT.ENVIRONMENT == ()
+    assert AGENT.KNOWN_BY_FILE is False
     assert AGENT.session_of({"session_id": "s"}) == ""
     translation = AGENT.translate({"hook_event_name": "Stop"}, None)
     assert (translation.known, translation.event, translation.state) == (False, None, None)
