@@ -53,8 +53,11 @@ class Companion:
 
     def __init__(self, settings: Settings) -> None:
         from adapters.registry import ADAPTERS
+        from companion.commands import assign
         from companion.core.hub import Hub
+        from companion.core.programs import Programs
         from companion.history.scanner import needles_for
+        from companion.sessions.clients import Clients
         from companion.sessions.intake import HookIntake
         from companion.sessions.ledger import Ledger
         from companion.web.server import CompanionServer
@@ -67,6 +70,8 @@ class Companion:
         self._archive = archive.ArchiveWatch()
         # Event ids of another life of the companion must never be taken for ours.
         hub = Hub(secrets.token_hex(4))
+        self.programs = Programs(settings.environ)
+        self.assignment = assign.open_job(self._boards, self.programs)
         self.ledger = Ledger(
             settings.data_path, settings.pending_path, self._boards.finder, self._boards.registry, hub
         )
@@ -75,6 +80,7 @@ class Companion:
             settings.hook_state_path,
             needles=lambda: needles_for(board.path for board in self._boards.registry.boards()),
         )
+        self.clients = Clients()
         self.server = CompanionServer(
             Services(
                 settings=settings,
@@ -82,8 +88,10 @@ class Companion:
                 registry=self._boards.registry,
                 ledger=self.ledger,
                 intake=self.intake,
-                adapters=ADAPTERS,
+                adapters={name: adapter for name, adapter in ADAPTERS.items() if adapter.EVENTS},
+                clients=self.clients,
                 hub=hub,
+                programs=self.programs,
                 health=self.health,
             )
         )
@@ -103,6 +111,7 @@ class Companion:
             sweep(path)
         self.ledger.load()
         self.intake.load()
+        self.assignment.start()
 
     def serve_until(self, stop: threading.Event) -> None:
         """Serve until ``stop`` is set."""
@@ -117,6 +126,9 @@ class Companion:
     def stop(self) -> None:
         """Stop serving and save what is unsaved."""
         self.server.stop()
+        self.assignment.close(0.0)  # That its program ends now is no failure of a run.
+        self.programs.close()
+        self.assignment.close()
         self.intake.close()
         self.ledger.close()
 
@@ -152,6 +164,8 @@ class Companion:
             "counts": ledger["counts"],
             "withoutUuid": ledger["withoutUuid"],
             "harnesses": self.intake.facts(),
+            "clients": self.clients.facts(),
+            "assignment": self.assignment.facts(),
             "problems": self._problems(),
             "archive": {"path": str(self._archive.path), "replaced": self._archive.replaced()},
         }
@@ -159,6 +173,7 @@ class Companion:
     def _problems(self) -> List[str]:
         """Everything that does not work as it should, one line each."""
         found = [self._boards.config.problem, self._boards.registry.save_problem, self.intake.problem]
+        found.append(self.assignment.problem)
         problems = self.ledger.facts()["problems"]
         found += problems if isinstance(problems, list) else []
         if self._archive.replaced():

@@ -7,7 +7,9 @@ from adapters.contract import Adapter
 from companion.boards.registry import BoardRegistry
 from companion.core.config import ConfigFile
 from companion.core.hub import Hub
+from companion.core.programs import Programs
 from companion.core.settings import Settings
+from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
 
@@ -23,6 +25,10 @@ class Services:
     intake: HookIntake
     adapters: Mapping[str, Adapter]
     """Harness name to adapter: the names that ``/hooks/<harness>`` knows."""
+    clients: Clients
+    """Counts the reports of those that have no hooks, but a client."""
     hub: Hub
+    programs: Programs
+    """Outside programs (gh, jira, herdr); those that are missing too."""
     health: Callable[[], Dict[str, object]]
     """The body of ``/health``; holds no secret and no prompt."""

@@ -32,6 +32,7 @@ def _record(body: object, services: Services) -> Response:
         stored = services.ledger.ingest(body)
     except InvalidAssociation as exc:
         raise BadRequest("Invalid association") from exc
+    services.clients.count(body, stored is not None)
     return json_response(202, _UNKNOWN_CARD if stored is None else stored.to_json())
 
 

@@ -4,14 +4,16 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Dict, Mapping, Optional, cast
+from typing import Dict, Mapping, MutableMapping, Optional, cast
 
 from adapters.contract import Adapter, HookEvent, SessionState, Status, Translation
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
 from companion.core.config import ConfigFile
 from companion.core.hub import Hub
+from companion.core.programs import Programs
 from companion.core.settings import Settings
+from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
 from companion.web.limits import Limits
@@ -56,17 +58,20 @@ class World:
 
     def __init__(self, folder: Path, limits: Limits = Limits(), port: int = 0) -> None:  # noqa: B008 - frozen
         self.folder = folder
+        self.environ: MutableMapping[str, str] = {}
+        """Where outside programs are; empty: there are none. May be changed before one is run."""
         self.settings = Settings(
             home=folder,
             port=port,
             config_path=folder / "config" / "companion.json",
             data_path=folder / "state" / "companion.jsonl",
             debug=False,
-            environ={},
+            environ=self.environ,
         )
         self.config = ConfigFile(self.settings.config_path)
         self.registry = BoardRegistry(self.config, time.time, str(folder))
         self.hub = Hub("life")
+        self.programs = Programs(self.environ)
         self.ledger = Ledger(
             self.settings.data_path,
             self.settings.pending_path,
@@ -83,7 +88,9 @@ class World:
             ledger=self.ledger,
             intake=self.intake,
             adapters={"toy": TOY},
+            clients=Clients(),
             hub=self.hub,
+            programs=self.programs,
             health=self.health,
         )
         self.limits = limits
@@ -126,6 +133,7 @@ class World:
         if self._thread is not None:
             self._thread.join(PATIENCE_S)
             assert not self._thread.is_alive()
+        self.programs.close()
         self.intake.close()
         self.ledger.close()
 

@@ -70,6 +70,17 @@ def test_what_names_no_card_is_ignored(world: World, body: object) -> None:
     assert (answer.status, answer.json()) == (202, IGNORED)
 
 
+def test_reports_are_counted_for_doctor(world: World) -> None:
+    """Those that were taken, ignored ones included: they prove that the client is at work."""
+    post(world, report(world.card_a))
+    post(world, report("/nowhere.md"))
+    post(world, report(world.card_a, status="asleep"))
+    (counted,) = world.services.clients.facts().items()
+    assert counted[0] == "pi"
+    assert isinstance(counted[1], dict)
+    assert (counted[1]["reports"], counted[1]["unknownCards"]) == (2, 1)
+
+
 def test_a_file_outside_boards_is_ignored(world: World, tmp_path: Path) -> None:
     """Whatever its other fields hold."""
     outside = world.make_card(tmp_path / "outside.md", "card-x")
