@@ -51,9 +51,8 @@ export function candidatesInText(text) {
 
 /** Whether a path is absolute, short enough, and spelled in characters that a file name can have. */
 export function canBeCard(value) {
-  return (
-    value.startsWith("/") && value.length <= MAX_PATH_CHARS && !value.includes("\0") && !HALF_A_PAIR.test(value)
-  );
+  const fits = value.startsWith("/") && value.length <= MAX_PATH_CHARS;
+  return fits && !value.includes("\0") && !HALF_A_PAIR.test(value);
 }
 
 /** The path that a tool call names (absolute, or joined to the folder cwd), or undefined. */
@@ -214,7 +213,7 @@ export class Publisher {
     this.#newestOnly = false;
     this.#pauseMs = FIRST_PAUSE_MS;
     if (card.unsure) {
-      // A post that timed out may still be lying in the companion's door, and be taken behind this one.
+      // A post that timed out may still lie at the companion's door, and be taken behind this one.
       card.unsure = false;
       setTimeout(() => this.publish(card), REQUEST_MS).unref();
     }
@@ -243,7 +242,8 @@ export class Publisher {
 
   #body({ card, status }) {
     const { sessionId, sessionFile } = card.link;
-    return JSON.stringify({ markdownPath: card.path, harness: this.#harness, sessionId, sessionFile, status });
+    const harness = this.#harness;
+    return JSON.stringify({ markdownPath: card.path, harness, sessionId, sessionFile, status });
   }
 }
 

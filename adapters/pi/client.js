@@ -77,7 +77,8 @@ export default function (pi) {
   });
 
   on("tool_result", (event, ctx) => {
-    if (modifies(event.toolName) && !event.isError) session(ctx).add([cardOf(event.input?.path, ctx.cwd)]);
+    if (!modifies(event.toolName) || event.isError) return;
+    session(ctx).add([cardOf(event.input?.path, ctx.cwd)]);
   });
 
   on("agent_start", (event, ctx) => {
@@ -127,14 +128,23 @@ function cardOf(value, cwd) {
 /** What a session's entries name: the user's texts first, then what was edited or written for sure. */
 function pathsIn(entries, cwd) {
   const messages = entries.filter((entry) => entry?.type === "message").map((entry) => entry.message ?? {});
-  const blocks = messages.flatMap(({ role, content }) => (role === "assistant" && Array.isArray(content) ? content : []));
-  const results = messages.filter(({ role }) => role === "toolResult");
-  const done = new Set(results.filter((result) => modifies(result.toolName) && !result.isError).map((result) => result.toolCallId));
-  // A script that the model had run (codemode) calls tools by itself; its result lists them.
-  const nested = results.flatMap((result) => result.nestedCalls?.calls ?? []).filter((call) => call?.status === "ok");
-  const calls = blocks.filter((block) => block?.type === "toolCall" && typeof block.id === "string" && done.has(block.id));
-  return [
-    ...messages.filter(({ role }) => role === "user").flatMap(({ content }) => candidatesInText(textOf(content))),
-    ...[...calls, ...nested].filter((call) => modifies(call.name)).map((call) => cardOf(call.arguments?.path, cwd)),
-  ];
+  const named = [];
+  const calls = [];
+  const done = new Set();
+  for (const { role, content, toolCallId, toolName, isError, nestedCalls } of messages) {
+    if (role === "user") named.push(...candidatesInText(textOf(content)));
+    if (role === "assistant" && Array.isArray(content)) calls.push(...content.filter(isToolCall));
+    if (role !== "toolResult") continue;
+    if (modifies(toolName) && isError !== true) done.add(toolCallId);
+    // A script that the model had run (codemode) calls tools by itself; its result lists them.
+    for (const call of Array.isArray(nestedCalls?.calls) ? nestedCalls.calls : []) {
+      if (call?.status !== "ok") continue;
+      calls.push(call);
+      done.add(call.id);
+    }
+  }
+  const edits = calls.filter((call) => modifies(call.name) && done.has(call.id));
+  return [...named, ...edits.map((call) => cardOf(call.arguments?.path, cwd))];
 }
+
+const isToolCall = (block) => block?.type === "toolCall" && typeof block.id === "string";

@@ -54,7 +54,8 @@ def make_world(tmp_path: Path, pyz: Path, claude_cli: Path) -> Iterator[MakeWorl
     made: List[ClaudeWorld] = []
 
     def make(home_name: str = "home", cli: Path = claude_cli) -> ClaudeWorld:
-        world = ClaudeWorld(tmp_path / f"world{len(made)}", pyz, cli, home_name).__enter__()
+        world = ClaudeWorld(tmp_path / f"world{len(made)}", pyz, cli, home_name)
+        world.__enter__()
         made.append(world)
         world.make_board()
         return world

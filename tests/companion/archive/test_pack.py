@@ -144,3 +144,17 @@ def test_a_pyc_needs_no_source(tmp_path: Path) -> None:
         [sys.executable, "alone.pyc"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "ran\n"
+
+
+def test_clients_stand_alone_after_packing(tmp_path: Path) -> None:
+    """The shared part goes into each, and is itself gone; modules are left to the other tasks."""
+    client = tmp_path / "adapters" / "client"
+    agent = tmp_path / "adapters" / "agent"
+    client.mkdir(parents=True)
+    agent.mkdir()
+    (client / "bundle.py").write_bytes((ROOT / "adapters" / "client" / "bundle.py").read_bytes())
+    (client / "companion.js").write_text("export const ONE = 1;\n")
+    (agent / "client.js").write_text('import { ONE } from "../client/companion.js";\nuse(ONE);\n')
+    pack.complete_clients(tmp_path)
+    assert (agent / "client.js").read_text() == "const ONE = 1;\nuse(ONE);\n"
+    assert sorted(path.name for path in client.iterdir()) == ["bundle.py"]
