@@ -1,0 +1,1 @@
+"""Review requests and assigned issues of GitHub, put on a board by a schedule. Off unless set up."""
