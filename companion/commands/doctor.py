@@ -29,20 +29,28 @@ def run(args: argparse.Namespace) -> int:
 
 def diagnose(settings: Settings) -> List[Finding]:
     """Every check, in the order of the report."""
-    from companion.commands.checks import agents, boards, logs, program, server
-    from companion.commands.install import context_for, installable
+    from adapters.registry import ADAPTERS
+    from companion.commands.checks import agents, assignment, boards, logs, program, server
+    from companion.commands.install import context_for
+    from companion.commands.integrations import integrations
     from companion.commands.wiring import open_boards
+    from companion.core.programs import Programs
     from mdello import __version__
 
     path = archive.program_path()
     served = server.check(settings.port, path, __version__)
+    known = open_boards(settings)
     files, newest = logs.check(settings)
+    hooked = {name: bool(adapter.EVENTS) for name, adapter in ADAPTERS.items()}
     return [
         *program.check(path, __version__),
         *served.findings,
-        *boards.check(open_boards(settings)),
+        *boards.check(known),
         *files,
-        *agents.check(installable(), context_for(settings), served.health, newest, time.time),
+        *agents.check(
+            integrations(), hooked, context_for(settings), served.health, newest, time.time
+        ),
+        *assignment.check(known, Programs(settings.environ).path("gh"), served.health, time.time),
     ]
 
 

@@ -16,6 +16,7 @@
     ├── CompanionUnreachable        our own client got no usable answer from the port
     ├── CardReadError               a card's file is there but cannot be read        400
     ├── ProgramFailed               an outside program is missing, fails, hangs or babbles
+    ├── AssignmentFailed            the GitHub job is set up wrongly, or could not do its work
     ├── BoardError                  a board cannot be made, read or registered       400
     └── StorageError                our own files cannot be written                  500
 
@@ -115,6 +116,10 @@ class CardReadError(CompanionError):
 
 class ProgramFailed(CompanionError):
     """An outside program could not be started, failed, took too long or printed too much."""
+
+
+class AssignmentFailed(CompanionError):
+    """The job that puts GitHub's assignments on a board is set up wrongly, or could not do its work."""
 
 
 class BoardError(CompanionError):

@@ -83,6 +83,39 @@ def write_atomically(
     sync_dir(new.target.parent)
 
 
+def write_new(path: Path, data: bytes, mode: int = PRIVATE_FILE_MODE) -> None:
+    """Make a file that is not there yet, with all of its content or not at all.
+
+    FileExistsError when there is anything of this name, a dangling link too; OSError when it
+    cannot be written.
+    """
+    beside = path.with_name(f".{path.name[:_NAME_PART]}.{os.getpid()}-{next(_names)}.tmp")
+    _write_exclusively(beside, data, mode)
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # No hard links here (FAT, some network disks): a reader may see a part of it.
+        _write_exclusively(path, data, mode)
+    finally:
+        os.unlink(beside)
+    sync_dir(path.parent)
+
+
+def _write_exclusively(path: Path, data: bytes, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE_MODE)
+    try:
+        write_all(fd, data)
+        os.fchmod(fd, mode)
+        os.fsync(fd)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
+    finally:
+        os.close(fd)
+
+
 class Replacement:
     """A file that is written beside another one, and then takes its place in one step.
 
@@ -202,6 +235,28 @@ def locked(folder: Path, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[bool]:
         finally:
             if fd is not None:
                 os.close(fd)
+
+
+@contextlib.contextmanager
+def held_alone(folder: Path) -> Iterator[bool]:
+    """Hold a lock on ``folder`` over long work; another process that tries is told so at once.
+
+    Yields whether nobody else holds it. Where locks do not work nobody does.
+    """
+    fd: Optional[int] = None
+    alone = True
+    if fcntl is not None:
+        with contextlib.suppress(OSError):
+            fd = os.open(folder, os.O_RDONLY)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as exc:
+                alone = exc.errno in _NO_LOCKS_HERE
+    try:
+        yield alone
+    finally:
+        if fd is not None:
+            os.close(fd)
 
 
 def _try_lock(folder: Path, timeout_s: float) -> Optional[int]:
