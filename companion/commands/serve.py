@@ -14,6 +14,7 @@ from typing import List, Mapping
 from companion.core import logs
 from companion.core.errors import CompanionError
 from companion.core.settings import Settings, load
+from companion.service import logfiles, sockets
 
 # A starter that finds the port taken waits this long for the holder to say who it is: of several
 # started at once, one has bound the port and may not listen yet.
@@ -21,9 +22,10 @@ PROBE_TIMEOUT_S = 5.0
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``serve [--demo]``; surplus arguments are ignored, as the contract has it."""
+    """``serve [--demo] [--log-files]``; surplus arguments are ignored, as the contract has it."""
     parser = subparsers.add_parser("serve", add_help=False)
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--log-files", action="store_true")
     parser.add_argument("ignored", nargs="*")
 
 
@@ -35,16 +37,22 @@ def run(args: argparse.Namespace) -> int:
             folder = leftovers.enter_context(tempfile.TemporaryDirectory(prefix="mdello-demo-"))
             environ = _demo_environment(Path(folder))
         settings = load(environ)
+        problem = logfiles.write_there(settings.state_dir) if args.log_files else None
         logs.configure(settings.debug)
+        if problem:
+            print(problem, file=sys.stderr)
         return _serve(settings, args.demo)
 
 
 def _serve(settings: Settings, demo: bool) -> int:
     from companion.commands.wiring import Companion
 
+    handed_in = sockets.take(os.environ, settings.port)
+    for note in handed_in.notes:
+        print(note, file=sys.stderr)
     companion = Companion(settings)
     try:
-        companion.server.bind()
+        companion.server.bind(handed_in.sockets)
     except OSError as exc:
         if exc.errno != errno.EADDRINUSE:
             raise CompanionError(f"Cannot listen on 127.0.0.1:{settings.port}: {exc.strerror}") from exc

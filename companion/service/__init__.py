@@ -1,0 +1,1 @@
+"""The companion as a service of this machine: installed, started at login, given its sockets."""
