@@ -1,4 +1,6 @@
-"""A model on loopback that answers by script: what the agent's CLI talks to in the end-to-end tests.
+"""A model on loopback that answers by script: what the agents' CLIs talk to in the end-to-end tests.
+
+It speaks two protocols, ``POST /v1/messages`` and ``POST /v1/chat/completions``, from the same scripts.
 
 Run as a program::
 
@@ -64,7 +66,8 @@ def find_place(messages: List[Json]) -> Place:
     for message in reversed(messages):
         if message.get("role") == "assistant":
             replies += 1
-            continue
+        if message.get("role") != "user":
+            continue  # Where tool results are messages of their own, they are not the user's either.
         found = MARKER.findall("\n".join(user_texts(message)))
         if found:
             return Place(found[-1], replies)
@@ -127,6 +130,30 @@ class Events:
         ]
 
 
+def chat_chunks(model: str, number: int, blocks: List[Json]) -> List[Json]:
+    """One streamed reply in the other protocol: the data of its events; the last has the usage alone."""
+    head: Json = {"id": f"chat_{number:06d}", "object": "chat.completion.chunk", "created": 1, "model": model}
+    deltas: List[Tuple[Json, Optional[str]]] = [({"role": "assistant", "content": ""}, None)]
+    calls = 0
+    for block in blocks:
+        if "tool" in block:
+            function = {"name": block["tool"], "arguments": json.dumps(block.get("input", {}))}
+            call = {
+                "index": calls,
+                "id": f"call_{number:06d}_{calls}",
+                "type": "function",
+                "function": function,
+            }
+            deltas.append(({"tool_calls": [call]}, None))
+            calls += 1
+        else:
+            deltas.append(({"content": block["text"]}, None))
+    deltas.append(({}, "tool_calls" if calls else "stop"))
+    choices = [[{"index": 0, "delta": delta, "finish_reason": end}] for delta, end in deltas]
+    usage = {"prompt_tokens": 11, "completion_tokens": 9, "total_tokens": 20}
+    return [*({**head, "choices": one} for one in choices), {**head, "choices": [], "usage": usage}]
+
+
 class ModelServer(ThreadingHTTPServer):
     """The server's few facts; each request is one thread."""
 
@@ -178,7 +205,7 @@ class ModelHandler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if path == "/v1/messages/count_tokens":
             self._send_json(200, {"input_tokens": 42})
-        elif path == "/v1/messages":
+        elif path in ("/v1/messages", "/v1/chat/completions"):
             self._message(body)
         else:
             self._send_json(200, {})
@@ -213,7 +240,12 @@ class ModelHandler(BaseHTTPRequestHandler):
         self._send_json(status if isinstance(status, int) else 500, {"type": "error", "error": inner})
 
     def _reply(self, body: Json, blocks: List[Json]) -> None:
-        events = Events(str(body.get("model", "scripted")), next(self.server.numbers)).of(blocks)
+        model, number = str(body.get("model", "scripted")), next(self.server.numbers)
+        if self.path.startswith("/v1/chat/"):
+            frames = "".join(f"data: {json.dumps(data)}\n\n" for data in chat_chunks(model, number, blocks))
+            self._send(200, "text/event-stream", f"{frames}data: [DONE]\n\n".encode())
+            return
+        events = Events(model, number).of(blocks)
         if not body.get("stream"):
             self._send_json(200, self._whole(events))
             return
