@@ -14,11 +14,13 @@ from companion.core import files
 from companion.core.files import (
     Replacement,
     ensure_private_dir,
+    held_alone,
     locked,
     real_target,
     sweep,
     write_all,
     write_atomically,
+    write_new,
 )
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -341,3 +343,102 @@ def test_what_is_left_of_a_file_with_a_long_name_is_swept_away_too(tmp_path: Pat
     os.utime(left, (1_000_000, 1_000_000))
     sweep(path)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_new_file_is_whole_and_never_takes_anothers_place(tmp_path: Path) -> None:
+    """Not that of a file, a folder, or a dangling link; nothing is left beside it."""
+    write_new(tmp_path / "a", b"1", 0o640)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("a", "folder", "link"):
+        with pytest.raises(FileExistsError):
+            write_new(tmp_path / name, b"2")
+    assert (tmp_path / "a").read_bytes() == b"1"
+    assert _names(tmp_path) == ["a", "folder", "link"]
+
+
+def test_where_there_are_no_hard_links_a_new_file_is_written_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FAT and some network disks have none."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", refuse)
+    write_new(tmp_path / "a", b"1")
+    with pytest.raises(FileExistsError):
+        write_new(tmp_path / "a", b"2")
+    assert (tmp_path / "a").read_bytes() == b"1"
+    assert _names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_new_file_that_cannot_be_finished_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """A disk that is full, at the first or the second try."""
+    calls: List[int] = []
+    real_fsync = os.fsync
+
+    def full(fd: int) -> None:
+        calls.append(fd)
+        if links or len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real_fsync(fd)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(OSError, match="space"):
+        write_new(tmp_path / "a", b"1")
+    assert _names(tmp_path) == []
+
+
+def test_many_writers_of_one_new_name_give_one_file(tmp_path: Path) -> None:
+    """All but one are told."""
+    refused: List[int] = []
+
+    def write(number: int) -> None:
+        try:
+            write_new(tmp_path / "a", str(number).encode() * 10_000)
+        except FileExistsError:
+            refused.append(number)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 7 and _names(tmp_path) == ["a"]
+    assert len(set((tmp_path / "a").read_bytes())) == 1
+
+
+def test_a_folder_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    """The second is told so at once, and may try again later."""
+    with held_alone(tmp_path) as first:
+        assert first
+        with held_alone(tmp_path) as second:
+            assert not second
+    with held_alone(tmp_path) as third:
+        assert third
+    assert _names(tmp_path) == []
+
+
+def test_where_there_are_no_locks_everybody_is_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rather two at work than none: on disks without locks, for folders that are away, without fcntl."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    with held_alone(tmp_path / "away") as alone:
+        assert alone
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    with held_alone(tmp_path) as alone:
+        assert alone
+    monkeypatch.setattr(files, "fcntl", None)
+    with held_alone(tmp_path) as alone:
+        assert alone
