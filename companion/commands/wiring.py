@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Dict, List, Mapping
 
 from companion.boards.cards import CardFinder
@@ -56,6 +57,8 @@ class Companion:
         from companion.commands import assign
         from companion.core.hub import Hub
         from companion.core.programs import Programs
+        from companion.herdr.focus import focus
+        from companion.herdr.labels import HerdrLabels
         from companion.history.scanner import needles_for
         from companion.sessions.clients import Clients
         from companion.sessions.intake import HookIntake
@@ -72,8 +75,14 @@ class Companion:
         hub = Hub(secrets.token_hex(4))
         self.programs = Programs(settings.environ)
         self.assignment = assign.open_job(self._boards, self.programs)
+        self.labels = HerdrLabels(self.programs, ADAPTERS)
         self.ledger = Ledger(
-            settings.data_path, settings.pending_path, self._boards.finder, self._boards.registry, hub
+            settings.data_path,
+            settings.pending_path,
+            self._boards.finder,
+            self._boards.registry,
+            hub,
+            labels=self.labels,
         )
         self.intake = HookIntake(
             self.ledger,
@@ -92,6 +101,7 @@ class Companion:
                 clients=self.clients,
                 hub=hub,
                 programs=self.programs,
+                focus=partial(focus, self.programs, ADAPTERS),
                 health=self.health,
             )
         )
@@ -111,6 +121,7 @@ class Companion:
             sweep(path)
         self.ledger.load()
         self.intake.load()
+        self.labels.start(self.ledger.relabelled)
         self.assignment.start()
 
     def serve_until(self, stop: threading.Event) -> None:
@@ -129,6 +140,7 @@ class Companion:
         self.assignment.close(0.0)  # That its program ends now is no failure of a run.
         self.programs.close()
         self.assignment.close()
+        self.labels.close()
         self.intake.close()
         self.ledger.close()
 
@@ -167,8 +179,14 @@ class Companion:
             "clients": self.clients.facts(),
             "assignment": self.assignment.facts(),
             "problems": self._problems(),
+            "notes": self._notes(),
             "archive": {"path": str(self._archive.path), "replaced": self._archive.replaced()},
         }
+
+    def _notes(self) -> List[str]:
+        """What may be meant to be as it is (a herdr that does not run), one line each."""
+        problem = self.labels.problem
+        return [f"herdr does not tell where sessions run: {problem}"] if problem else []
 
     def _problems(self) -> List[str]:
         """Everything that does not work as it should, one line each."""

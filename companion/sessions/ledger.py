@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping as AnyMapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 from adapters.contract import Status
 from companion.boards.cards import Card, Resolution
@@ -29,7 +29,7 @@ from companion.sessions.linkwatch import LinkWatch
 from companion.sessions.pending import Link, PendingLinks
 from companion.sessions.reconcile import Finder, Registry, look_at_boards
 from companion.sessions.report import Event, on_card, on_path, requested_path
-from companion.sessions.telling import Presented, Telling
+from companion.sessions.telling import Labels, NoLabels, Presented, Telling
 
 # How often files without a uuid are looked at (one stat each) and an unwilling disk is tried again.
 POLL_S = 1.0
@@ -51,6 +51,7 @@ class Ledger:
         now: wall clock, Unix seconds.
         poll_s: pause between two looks at files without a uuid, in seconds.
         second_look_s: pause before the look that confirms that a card is gone, in seconds.
+        labels: where sessions run; part of what is told, never of what is kept.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Ledger:
         now: WallClock = time.time,
         poll_s: float = POLL_S,
         second_look_s: float = SECOND_LOOK_S,
+        labels: Optional[Labels] = None,
     ) -> None:
         self._finder = finder
         self._registry = registry
@@ -74,7 +76,8 @@ class Ledger:
         # for a snapshot while we hold it.
         self._lock = threading.RLock()
         self._book = Book(data_path)
-        self._telling = Telling(self._book, hub)
+        self._labels: Labels = labels if labels is not None else NoLabels()
+        self._telling = Telling(self._book, hub, self._labels)
         self._fresh: Set[str] = set()  # Card uuids seen alive since the present look began.
         self._pending = PendingLinks(pending_path)
         self._board_problems: Tuple[str, ...] = ()  # Of the last look.
@@ -205,12 +208,15 @@ class Ledger:
     def subscribe(
         self, board_uuid: str, last_event_id: Optional[str], on_overflow: Callable[[], None]
     ) -> Subscription:
-        """Reconcile, give every open stream a fresh snapshot, then open one more.
+        """Reconcile, look where sessions run, give every open stream a fresh snapshot, open one more.
 
         The subscription holds its own snapshot already. ``on_overflow`` is called, from a
         publisher's thread, when its reader is too slow; it must not wait.
         """
         self.reconcile()
+        with self._lock:
+            sessions = self._telling.sessions()
+        self._labels.refresh(sessions)
         with self._lock:
             self._telling.publish_snapshots()
             return self._hub.subscribe(
@@ -220,6 +226,11 @@ class Ledger:
     def unsubscribe(self, subscription: Subscription) -> None:
         """End a subscription. May be called twice."""
         self._hub.unsubscribe(subscription)
+
+    def relabelled(self, sessions: AbstractSet[str]) -> None:
+        """Where these sessions run is known anew: tell who listens."""
+        with self._lock:
+            self._telling.publish_relabelled(sessions)
 
     def reconcile(self) -> None:
         """Bring all associations to where their cards are now; drop those whose card is gone.

@@ -6,7 +6,7 @@ from typing import Callable, Tuple
 from companion.core.errors import MethodNotAllowed, NotFound
 from companion.web.guard import hook_name
 from companion.web.messages import Reply, Request, Response
-from companion.web.routes import associations, events, health, hooks, settings
+from companion.web.routes import actions, associations, events, health, hooks, settings
 from companion.web.services import Services
 
 # No request path can be this: a target holds no spaces.
@@ -23,6 +23,7 @@ class Route:
 
 
 ROUTES: Tuple[Route, ...] = (
+    Route("POST", "/actions", actions.post),
     Route("GET", "/associations", associations.get),
     Route("POST", "/associations", associations.post),
     Route("DELETE", "/associations", associations.delete),

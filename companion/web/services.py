@@ -1,7 +1,7 @@
 """What a route may touch, handed in by whoever wires the program."""
 
 from dataclasses import dataclass
-from typing import Callable, Dict, Mapping
+from typing import Callable, Dict, Mapping, Optional
 
 from adapters.contract import Adapter
 from companion.boards.registry import BoardRegistry
@@ -30,5 +30,8 @@ class Services:
     hub: Hub
     programs: Programs
     """Outside programs (gh, jira, herdr); those that are missing too."""
+    focus: Callable[[str, str, Optional[str]], None]
+    """Brings the terminal of a session (harness, id, file) to the front. Conflict, NotFound or
+    ProgramFailed when it cannot."""
     health: Callable[[], Dict[str, object]]
     """The body of ``/health``; holds no secret and no prompt."""

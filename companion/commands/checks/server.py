@@ -64,6 +64,8 @@ def _ours(port: int, health: Health, path: Path, version: str) -> List[Finding]:
         # A replaced file has been told already.
         if not (outdated and "was replaced" in str(problem)):
             found.append(wrong(SECTION, str(problem)))
+    notes = health.get("notes")
+    found += [unknown(SECTION, str(note)) for note in notes] if isinstance(notes, list) else []
     return found
 
 

@@ -41,6 +41,7 @@ def test_health_tells_who_it_is_and_how_it_fares(companion: Companion) -> None:
         "assignment",
         "clients",
         "problems",
+        "notes",
         "archive",
     }
     assert (health["name"], health["version"], health["pid"]) == ("mdello", program.__version__, os.getpid())

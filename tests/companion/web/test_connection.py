@@ -17,7 +17,16 @@ from tests.companion.web.talk import eventually, request
 from tests.companion.web.world import SITE, World
 
 ORIGIN = (("Origin", SITE),)
-EVERY_PATH = ("/associations", "/events", "/settings", "/health", "/nowhere", "/hooks/toy", "/hooks/toy/x")
+EVERY_PATH = (
+    "/actions",
+    "/associations",
+    "/events",
+    "/settings",
+    "/health",
+    "/nowhere",
+    "/hooks/toy",
+    "/hooks/toy/x",
+)
 
 
 def test_no_route_is_missing_from_the_paths_above() -> None:

@@ -29,7 +29,6 @@ def ask(method: str, path: str) -> Response:
         "/backfill",
         "/boards",
         "/enrichments",
-        "/actions",
         "/settings/",
         "/Settings",
         "//settings",

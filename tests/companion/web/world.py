@@ -2,17 +2,21 @@
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Dict, Mapping, MutableMapping, Optional, cast
 
 from adapters.contract import Adapter, HookEvent, SessionState, Status, Translation
+from adapters.registry import ADAPTERS
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
 from companion.core.config import ConfigFile
 from companion.core.hub import Hub
 from companion.core.programs import Programs
 from companion.core.settings import Settings
+from companion.herdr.focus import focus
+from companion.herdr.labels import HerdrLabels
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
@@ -72,6 +76,7 @@ class World:
         self.registry = BoardRegistry(self.config, time.time, str(folder))
         self.hub = Hub("life")
         self.programs = Programs(self.environ)
+        self.labels = HerdrLabels(self.programs, ADAPTERS)
         self.ledger = Ledger(
             self.settings.data_path,
             self.settings.pending_path,
@@ -79,6 +84,7 @@ class World:
             self.registry,
             self.hub,
             second_look_s=0.0,
+            labels=self.labels,
         )
         self.intake = HookIntake(self.ledger, self.settings.hook_state_path)
         self.services = Services(
@@ -91,6 +97,7 @@ class World:
             clients=Clients(),
             hub=self.hub,
             programs=self.programs,
+            focus=partial(focus, self.programs, ADAPTERS),
             health=self.health,
         )
         self.limits = limits
@@ -122,6 +129,7 @@ class World:
         """Bind and serve in a thread."""
         self.ledger.load()
         self.intake.load()
+        self.labels.start(self.ledger.relabelled)
         self.server.bind()
         self._thread = threading.Thread(target=self.server.serve_until_stopped)
         self._thread.start()
@@ -134,6 +142,7 @@ class World:
             self._thread.join(PATIENCE_S)
             assert not self._thread.is_alive()
         self.programs.close()
+        self.labels.close()
         self.intake.close()
         self.ledger.close()
 
