@@ -53,7 +53,6 @@ class Programs:
 
     def __init__(self, environ: Mapping[str, str], at_once: int = 8) -> None:
         self._environ = environ
-        self._child_environ = _for_children(environ)
         self._at_once = at_once
         self._changed = threading.Condition()  # Guards all below; told when a place becomes free.
         self._taken = 0  # Places; a program that is being started or ended has one too.
@@ -124,7 +123,7 @@ class Programs:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._child_environ,
+                env=_for_children(self._environ),
                 start_new_session=True,  # A group of its own to be killed, and no terminal to ask at.
             )
         except (OSError, ValueError) as exc:  # ValueError: NUL or half a surrogate in an argument.
