@@ -47,9 +47,7 @@ def diagnose(settings: Settings) -> List[Finding]:
         *served.findings,
         *boards.check(known),
         *files,
-        *agents.check(
-            integrations(), hooked, context_for(settings), served.health, newest, time.time
-        ),
+        *agents.check(integrations(), hooked, context_for(settings), served.health, newest, time.time),
         *assignment.check(known, Programs(settings.environ).path("gh"), served.health, time.time),
     ]
 

@@ -11,6 +11,7 @@ COMMANDS: Dict[str, str] = {
     "reset": "purge",
     "install": "install",
     "uninstall": "install",
+    "assign": "assign",
     "doctor": "doctor",
     "hook-post": "hook_post",
 }
@@ -20,8 +21,13 @@ COMMANDS: Dict[str, str] = {
 def help_text(environ: Mapping[str, str]) -> str:
     """All commands and environment variables in two aligned columns; the home is shown as ``~``."""
     from adapters.registry import ADAPTERS
+    from companion.commands.integrations import SERVICE, words
 
-    agents = "|".join(ADAPTERS)
+    agents = "|".join(sorted(ADAPTERS))
+    names = words()
+    # The contract knows the service by its name on macOS.
+    installable = "|".join(name for name in names if name != SERVICE)
+    service = [(f"install {SERVICE}", "Start the companion at login; uninstall undoes it")]
     commands = [
         ("serve [--demo]", "Start the sidecar (the default); --demo: with a throw-away board"),
         ("status [--json]", "Boards, and which session works on which card"),
@@ -35,8 +41,10 @@ def help_text(environ: Mapping[str, str]) -> str:
         ),
         (f"backfill [{agents}]", "Rebuild associations from past sessions"),
         ("purge", "Forget all associations (also: reset)"),
-        (f"install [{agents}]", "Connect agents; --transport http|command: how turn events travel"),
-        (f"uninstall [{agents}]", "Remove what install made"),
+        (f"install [{installable}]", "Connect agents; --transport http|command: how turn events travel"),
+        (f"uninstall [{installable}]", "Remove what install made"),
+        *(service if SERVICE in names else ()),
+        ("assign [--dry-run]", "Put your GitHub assignments on the board now; --dry-run: only list them"),
         ("doctor [--json]", "Check Python, file, port, boards and integrations"),
         ("help", "This text (also: -h, --help)"),
         ("--version [--verbose]", "Version and Python; --verbose: the file and its SHA-256"),
@@ -81,8 +89,11 @@ def _variables(environ: Mapping[str, str]) -> List[Tuple[str, str]]:
     for adapter in ADAPTERS.values():
         rows += adapter.ENVIRONMENT
     rows += [
+        ("MDELLO_COMPANION_URL", "Where clients in agents report to (the port at installation)"),
+        ("GH_PATH, JIRA_PATH, HERDR_PATH", "Programs to use instead of those on PATH"),
         ("XDG_CONFIG_HOME", "Base of the configuration (~/.config)"),
         ("XDG_STATE_HOME", "Base of the state files (~/.local/state)"),
+        ("XDG_DATA_HOME", "Base of the installed clients (~/.local/share)"),
         ("DEBUG", "1: show every event on stderr"),
     ]
     return rows

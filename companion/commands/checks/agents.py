@@ -1,52 +1,63 @@
-"""Each agent: is our integration installed, will it be loaded, did an event ever arrive?"""
+"""Each integration: is it here, is it installed, will it be loaded, did a report ever arrive?"""
 
 from typing import Dict, List, Mapping, Optional
 
-from adapters.contract import Adapter, Inspection, InstallContext
+from adapters.contract import Inspection, InstallContext, Integration
 from companion.commands.checks.finding import Finding, ok, unknown, wrong
 from companion.commands.checks.server import Health, ago
 from companion.core.clock import WallClock, parse_iso
 
-SECTION = "Agents"
+SECTION = "Integrations"
 
 
 def check(
-    adapters: Mapping[str, Adapter],
+    integrations: Mapping[str, Integration],
+    hooked: Mapping[str, bool],
     context: InstallContext,
     health: Optional[Health],
     last_records: Mapping[str, str],
     now: WallClock,
 ) -> List[Finding]:
-    """Two lines or more for each agent.
+    """One line or more for each integration.
 
     Args:
+        hooked: for those that report to us, whether they do so by hooks (else by a client).
         health: the running companion's account, or None.
         last_records: harness to the time (UTC ISO-8601) of its newest record in the log.
     """
     found: List[Finding] = []
-    for name, adapter in adapters.items():
-        inspection = adapter.inspect(context)
-        found += _installation(name, adapter, inspection)
-        if inspection.state != "absent" or _events_of(health, name) or name in last_records:
-            found += _events(name, adapter, health, last_records.get(name), now)
+    for name, integration in integrations.items():
+        inspection = integration.inspect(context)
+        found += _installation(name, integration, inspection, context)
+        if name not in hooked:
+            continue
+        tally = _tally_of(health, "harnesses" if hooked[name] else "clients", name)
+        if inspection.state == "absent" and not tally and name not in last_records:
+            continue
+        tell = _events if hooked[name] else _reports
+        found += tell(integration.TITLE, tally if health is not None else None, last_records.get(name), now)
     return found
 
 
-def _installation(name: str, adapter: Adapter, found: Inspection) -> List[Finding]:
+def _installation(
+    name: str, integration: Integration, found: Inspection, context: InstallContext
+) -> List[Finding]:
     again = f"mdello.pyz install {name}"
-    title = adapter.TITLE
+    title = integration.TITLE
     if found.state == "absent":
-        notes = "".join(f"; {note}" for note in found.notes)
-        return [unknown(SECTION, f"{title}: not installed{notes}", f"Connect it: {again}")]
+        here = integration.presence(context) is not None
+        text = f"{title}: {'' if here else 'not found on this machine, and '}not installed"
+        return [unknown(SECTION, "; ".join((text, *found.notes)), f"Install it: {again}" if here else "")]
     if found.state == "foreign":
         text = f"{title}: {found.place} is not ours ({'; '.join(found.notes)})"
         return [wrong(SECTION, text, f"Move it away, then: {again}")]
     if found.state == "outdated":
-        findings = [
-            wrong(SECTION, f"{title}: installed at {found.place}, but out of date", f"Renew it: {again}")
-        ]
+        text = f"{title}: installed at {found.place}, but out of date"
+        findings = [wrong(SECTION, text, f"Renew it: {again}")]
     else:
         findings = [ok(SECTION, f"{title}: installed at {found.place}")]
+    if integration.presence(context) is None:
+        findings.append(unknown(SECTION, f"{title}: not found on this machine"))
     return [*findings, *_loading(title, found)]
 
 
@@ -61,35 +72,54 @@ def _loading(title: str, found: Inspection) -> List[Finding]:
     return [ok(SECTION, text), *(unknown(SECTION, f"  {note}") for note in found.notes)]
 
 
-def _events_of(health: Optional[Health], name: str) -> Mapping[str, object]:
-    harnesses = health.get("harnesses") if health else None
-    events = harnesses.get(name) if isinstance(harnesses, dict) else None
-    return events if isinstance(events, dict) else {}
+def _tally_of(health: Optional[Health], kind: str, name: str) -> Mapping[str, object]:
+    tallies = health.get(kind) if health else None
+    tally = tallies.get(name) if isinstance(tallies, dict) else None
+    return tally if isinstance(tally, dict) else {}
 
 
 def _events(
-    name: str, adapter: Adapter, health: Optional[Health], last_record: Optional[str], now: WallClock
+    title: str, seen: Optional[Mapping[str, object]], last_record: Optional[str], now: WallClock
 ) -> List[Finding]:
-    title = adapter.TITLE
-    recorded = f"; the newest record in the log is from {last_record}" if last_record else ""
-    if health is None:
-        text = f"{title}: events not checked, the companion is not running{recorded}"
-        return [unknown(SECTION, text)]
-    seen = _events_of(health, name)
-    at = parse_iso(str(seen.get("lastEventAt") or ""))
-    if at is None:
-        text = (
-            f"{title}: no event since the companion started"
-            if last_record
-            else f"{title}: no event ever received"
-        )
-        return [
-            unknown(SECTION, text + recorded, f"Start {title} anew and say something to it, then look again")
-        ]
-    count = seen.get("events")
+    """How hooks fared. ``seen`` is None when no companion runs."""
+    at = parse_iso(str((seen or {}).get("lastEventAt") or ""))
+    if seen is None or at is None:
+        return [_silence(title, "event", seen is not None, last_record)]
     last = f"last event {ago(now() - at)}: {seen.get('lastEvent')}"
-    text = f"{title}: {last} ({count} since the companion started)"
+    text = f"{title}: {last} ({seen.get('events')} since the companion started)"
     return [ok(SECTION, text), *_oddities(title, seen)]
+
+
+def _reports(
+    title: str, seen: Optional[Mapping[str, object]], last_record: Optional[str], now: WallClock
+) -> List[Finding]:
+    """How a client fared. ``seen`` is None when no companion runs."""
+    at = parse_iso(str((seen or {}).get("lastReportAt") or ""))
+    if seen is None or at is None:
+        return [_silence(title, "report", seen is not None, last_record)]
+    text = f"{title}: last report {ago(now() - at)} ({seen.get('reports')} since the companion started)"
+    strangers = seen.get("unknownCards")
+    if not isinstance(strangers, int) or strangers <= 0:
+        return [ok(SECTION, text)]
+    return [
+        ok(SECTION, text),
+        unknown(SECTION, f"{title}: {strangers} reports were about no card of a board"),
+    ]
+
+
+def _silence(title: str, what: str, running: bool, last_record: Optional[str]) -> Finding:
+    recorded = f"; the newest record in the log is from {last_record}" if last_record else ""
+    if not running:
+        return unknown(SECTION, f"{title}: {what}s not checked, the companion is not running{recorded}")
+    text = (
+        f"{title}: no {what} since the companion started"
+        if last_record
+        else f"{title}: no {what} ever received"
+    )
+    hint = f"Start {title} anew and say something to it, then look again"
+    if what == "report":
+        hint = f"Start {title} anew and name a card in a prompt, then look again"
+    return unknown(SECTION, text + recorded, hint)
 
 
 _ODDITIES: Dict[str, str] = {

@@ -25,12 +25,18 @@ def make_board(mdello: Any) -> Path:
     return board
 
 
-def test_on_a_new_machine_nothing_is_wrong_and_the_next_steps_are_told(mdello: Any) -> None:
-    """No board, no server, no agent: each with the command that changes it. Nothing is written."""
-    done = mdello("doctor")
+def test_on_a_new_machine_nothing_is_wrong_and_the_next_steps_are_told(mdello: Any, tmp_path: Path) -> None:
+    """No board, no server, not connected: each with the command that changes it. Nothing is written."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("claude", "pi"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    done = mdello("doctor", PATH=str(programs))
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("serve", "board init DIR", "install claude"):
+    for command in ("serve", "board init DIR", "install claude", "install pi"):
         assert f"mdello.pyz {command}" in done.stdout
+    assert "OpenCode: not found on this machine" in done.stdout
     assert not [text for mark, text in marks(done.stdout) if mark == "!!"]
     assert list(mdello.home.iterdir()) == []
 
@@ -53,6 +59,24 @@ def test_on_a_working_machine_every_part_is_ok(mdello: Any, make_card: Any) -> N
     assert "does not know: Strange (1)" in done.stdout
     assert [mark for mark, text in marks(done.stdout) if str(board) in text] == ["ok"]
     assert [mark for mark, text in marks(done.stdout) if text.startswith("Running on port")] == ["ok"]
+
+
+def test_a_client_is_at_work_when_its_reports_arrive(mdello: Any, make_card: Any) -> None:
+    """Never, then the age of the last; a client that is gone or outdated is wrong."""
+    board = make_board(mdello)
+    card = make_card(board, "a.md", "uuid-a")
+    mdello("install", "pi")
+    mdello.start()
+    assert "Pi: no report ever received" in mdello("doctor").stdout
+    mdello.report(card, "running")
+    done = mdello("doctor")
+    assert done.returncode == 0 and "Pi: last report " in done.stdout
+    client = mdello.home / ".local" / "share" / "mdello" / "clients" / "pi.js"
+    client.write_bytes(client.read_bytes() + b"// older\n")
+    done = mdello("doctor")
+    assert done.returncode == 1 and "out of date" in done.stdout
+    client.unlink()
+    assert "which is gone" in mdello("doctor").stdout
 
 
 def test_what_is_wrong_is_marked_and_makes_exit_1(mdello: Any) -> None:
@@ -80,7 +104,7 @@ def test_json_has_the_same_findings(mdello: Any) -> None:
         "Companion",
         "Boards",
         "Files",
-        "Agents",
+        "Integrations",
     }
     assert {each["state"] for each in told["findings"]} <= {"ok", "wrong", "unknown"}
     assert all(set(each) == {"section", "state", "text", "hint"} for each in told["findings"])

@@ -26,9 +26,11 @@ def test_every_command_has_its_module(module: str) -> None:
     ("start", "end"),
     [
         ("  serve ", "Start the sidecar"),
-        ("  backfill [claude", "Rebuild associations"),
-        ("  uninstall [claude", "Remove"),
+        ("  backfill [claude|opencode|pi] ", "Rebuild associations"),
+        ("  uninstall [macos|pi|opencode|claude] ", "Remove"),
         ("  MDELLO_COMPANION_PORT ", "Listen port (51618)"),
+        ("  PI_SESSIONS_DIR ", "pi sessions read by backfill"),
+        ("  OPENCODE_SESSIONS_DB ", "opencode sessions read by backfill"),
     ],
 )
 def test_lines_that_scripts_rely_on(start: str, end: str) -> None:
@@ -59,6 +61,7 @@ def test_columns_are_aligned_and_every_variable_is_listed() -> None:
         "XDG_CONFIG_HOME (~/.config)",
         "XDG_STATE_HOME (~/.local/state)",
         "CLAUDE_SESSIONS_DIR projects)",
+        "XDG_DATA_HOME (~/.local/share)",
         "DEBUG 1:",
     ):
         name, _, default = line.partition(" ")

@@ -1,4 +1,4 @@
-"""Each agent: installation, loading and events, with three answers each."""
+"""Each integration: presence, installation, loading, and events or reports, with three answers each."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -19,26 +19,44 @@ class Agent:
 
     TITLE = "Some Agent"
 
-    def __init__(self, inspection: Inspection) -> None:
+    def __init__(self, inspection: Inspection, found: bool = True) -> None:
         self._inspection = inspection
+        self._found = found
 
     def inspect(self, context: InstallContext) -> Inspection:
         return self._inspection
 
+    def presence(self, context: InstallContext) -> Optional[str]:
+        return "/bin/some" if self._found else None
+
+
+HOOKED = {"some": True}
+CLIENT = {"some": False}
+SERVICE: Dict[str, bool] = {}
+
 
 def check(
-    inspection: Inspection, health: Optional[Dict[str, object]] = None, last: str = ""
+    inspection: Inspection,
+    health: Optional[Dict[str, object]] = None,
+    last: str = "",
+    hooked: Dict[str, bool] = HOOKED,
+    found: bool = True,
 ) -> List[Tuple[State, str, str]]:
     """(state, text, hint) of every finding."""
-    adapters: Dict[str, Any] = {"some": Agent(inspection)}
+    integrations: Dict[str, Any] = {"some": Agent(inspection, found)}
     records = {"some": last} if last else {}
-    found = agents.check(adapters, CONTEXT, health, records, lambda: NOW)
-    return [(each.state, each.text, each.hint) for each in found]
+    told = agents.check(integrations, hooked, CONTEXT, health, records, lambda: NOW)
+    return [(each.state, each.text, each.hint) for each in told]
 
 
 def health(**tally: object) -> Dict[str, object]:
-    """A running companion that saw these events."""
-    return {"harnesses": {"some": tally} if tally else {}}
+    """A running companion that saw these events of an agent with hooks."""
+    return {"harnesses": {"some": tally} if tally else {}, "clients": {}}
+
+
+def client_health(**tally: object) -> Dict[str, object]:
+    """A running companion that got these reports of a client."""
+    return {"harnesses": {}, "clients": {"some": tally} if tally else {}}
 
 
 INSTALLED = Inspection("installed", "/place", True)
@@ -63,6 +81,51 @@ def test_installation_and_loading(inspection: Inspection, expected: List[State])
     assert all(note in text for note in inspection.notes)
     if inspection.state in ("absent", "foreign", "outdated"):
         assert "mdello.pyz install some" in found[0][2]
+
+
+def test_what_is_not_here_is_said_whether_installed_or_not() -> None:
+    """Then there is nothing to do; an installation that waits for its agent is no fault."""
+    ((state, text, hint),) = check(Inspection("absent", "/place", None), found=False)
+    assert (state, hint) == (State.UNKNOWN, "") and "not found on this machine" in text
+    told = check(INSTALLED, found=False)
+    assert told[1][0] is State.UNKNOWN and "not found on this machine" in told[1][1]
+
+
+def test_what_is_no_agent_is_not_asked_for_events() -> None:
+    """The service reports nothing."""
+    told = " ".join(text for _, text, _ in check(INSTALLED, health(), "2026-01-01T00:00:00.000Z", SERVICE))
+    assert "event" not in told.replace("its events", "") and "report" not in told
+
+
+def test_a_clients_reports_are_told_with_their_age() -> None:
+    """That is the proof that it is at work; what concerned no card is told too."""
+    seen = client_health(reports=12, unknownCards=2, lastReportAt=iso_utc(NOW - 3))
+    told = check(INSTALLED, seen, hooked=CLIENT)
+    assert told[-2][0] is State.OK
+    assert "last report 3 s ago (12 since the companion started)" in told[-2][1]
+    assert told[-1][0] is State.UNKNOWN and "2 reports were about no card" in told[-1][1]
+    seen = client_health(reports=1, unknownCards=0, lastReportAt=iso_utc(NOW))
+    assert "last report just now" in check(INSTALLED, seen, hooked=CLIENT)[-1][1]
+
+
+def test_a_silent_client_is_told_in_three_ways() -> None:
+    """Never, not since the start, not checked."""
+    newest = "2026-01-01T00:00:00.000Z"
+    assert "no report ever received" in check(INSTALLED, client_health(), hooked=CLIENT)[-1][1]
+    assert (
+        "no report since the companion started"
+        in check(INSTALLED, client_health(), newest, hooked=CLIENT)[-1][1]
+    )
+    state, text, _ = check(INSTALLED, None, newest, hooked=CLIENT)[-1]
+    assert state is State.UNKNOWN and "not checked" in text and "2026-01-01" in text
+
+
+def test_hook_events_are_no_proof_for_a_client_nor_the_reverse() -> None:
+    """Each is asked for what it sends."""
+    seen = health(lastEvent="Stop", lastEventAt=iso_utc(NOW), events=1)
+    assert "no report ever received" in check(INSTALLED, seen, hooked=CLIENT)[-1][1]
+    seen = client_health(reports=1, lastReportAt=iso_utc(NOW))
+    assert "no event ever received" in check(INSTALLED, seen)[-1][1]
 
 
 def test_events_are_not_checked_without_a_companion() -> None:
@@ -104,7 +167,17 @@ def test_an_agent_that_is_not_installed_is_asked_for_events_only_if_there_were_s
     assert len(check(absent, health(lastEvent="Stop", lastEventAt=iso_utc(NOW), events=1))) == 2
 
 
-@pytest.mark.parametrize("odd", [{"harnesses": None}, {"harnesses": {"some": 3}}, {}, {"harnesses": []}])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"harnesses": None},
+        {"harnesses": {"some": 3}},
+        {},
+        {"harnesses": []},
+        {"clients": {"some": {"lastReportAt": 3, "reports": [], "unknownCards": "x"}}},
+    ],
+)
 def test_an_account_of_odd_types_is_no_crash(odd: Dict[str, object]) -> None:
     """Whatever answers on the port."""
+    assert "no report ever received" in check(INSTALLED, odd, hooked=CLIENT)[-1][1]
     assert "no event ever received" in check(INSTALLED, odd)[-1][1]

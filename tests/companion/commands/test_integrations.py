@@ -1,0 +1,1 @@
+"""One registry drives installing, removing, doctor, help and these tests."""
