@@ -23,6 +23,7 @@ FLOORS: Dict[str, int] = {
     "companion.history": 2,
     "companion.service": 2,
     "companion.herdr": 2,
+    "companion.enrich": 2,
     "companion.assignment": 2,
     "companion.web": 3,
     "companion.commands": 4,

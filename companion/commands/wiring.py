@@ -57,6 +57,7 @@ class Companion:
         from companion.commands import assign
         from companion.core.hub import Hub
         from companion.core.programs import Programs
+        from companion.enrich.lookups import Lookups
         from companion.herdr.focus import focus
         from companion.herdr.labels import HerdrLabels
         from companion.history.scanner import needles_for
@@ -74,6 +75,7 @@ class Companion:
         # Event ids of another life of the companion must never be taken for ours.
         hub = Hub(secrets.token_hex(4))
         self.programs = Programs(settings.environ)
+        self.lookups = Lookups(self.programs)
         self.assignment = assign.open_job(self._boards, self.programs)
         self.labels = HerdrLabels(self.programs, ADAPTERS)
         self.ledger = Ledger(
@@ -101,6 +103,7 @@ class Companion:
                 clients=self.clients,
                 hub=hub,
                 programs=self.programs,
+                lookups=self.lookups,
                 focus=partial(focus, self.programs, ADAPTERS),
                 health=self.health,
             )
@@ -177,6 +180,7 @@ class Companion:
             "withoutUuid": ledger["withoutUuid"],
             "harnesses": self.intake.facts(),
             "clients": self.clients.facts(),
+            "lookups": self.lookups.facts(),
             "assignment": self.assignment.facts(),
             "problems": self._problems(),
             "notes": self._notes(),
@@ -186,7 +190,8 @@ class Companion:
     def _notes(self) -> List[str]:
         """What may be meant to be as it is (a herdr that does not run), one line each."""
         problem = self.labels.problem
-        return [f"herdr does not tell where sessions run: {problem}"] if problem else []
+        notes = [f"herdr does not tell where sessions run: {problem}"] if problem else []
+        return notes + self.lookups.notes()
 
     def _problems(self) -> List[str]:
         """Everything that does not work as it should, one line each."""

@@ -116,7 +116,9 @@ class Connection:
                 raise BadHead(400, "Bad request target")
             cors = self._shared.guard.admit(head.method, target, head.headers)
             logs.debug_event("request received", {"method": head.method, "path": target.path})
-            request = Request(head.method, target.path, target.query, head.headers, body.read, self.cut)
+            request = Request(
+                head.method, target.path, target.query, head.headers, body.read, self.cut, target.values
+            )
             reply = router.answer(request, self._shared.services)
         except MethodNotAllowed as exc:
             reply = error_response(exc.status, str(exc), ("Allow", ", ".join(exc.allowed)))
@@ -153,7 +155,7 @@ class Connection:
             stream.unsubscribe(stream.subscription)
             return self._give_up(error_response(Overloaded.status, "Too many open event streams", *cors))
         try:
-            sse.run(self._wire, stream, cors, self._shared.services.hub, self._limits)
+            sse.run(self._wire, stream, cors, self._limits)
         finally:
             self._shared.streams.release()
         return False

@@ -2,8 +2,8 @@
 
 ``Host`` is checked against DNS rebinding (a GET carries no Origin), ``Origin`` or ``Referer``
 against foreign pages, and hook routes refuse whatever comes from a browser. No I/O here.
-A page can hide both (an image with ``referrerpolicy="no-referrer"``), but only on a GET; the one
-GET that changes something is ``/events``, which registers a board.
+A page can hide both (an image with ``referrerpolicy="no-referrer"``), but only on a GET; two of
+those do something: ``/events`` registers a board, ``/enrichments`` runs programs.
 """
 
 import json
@@ -25,7 +25,7 @@ _PLAIN_URL = re.compile(r"(?i)https?://[^\s/\\?#@]+(?:[/?#].*)?")
 _HOOK_PATH = re.compile(r"/hooks/([A-Za-z0-9_-]+)")
 _BROWSER_HEADERS = ("origin", "referer", "sec-fetch-site")
 _SHOWN_CHARACTERS = 200
-_REGISTERING_GET = "/events"
+_ACTING_GETS = ("/events", "/enrichments")
 
 
 def hook_name(path: str) -> Optional[str]:
@@ -49,7 +49,7 @@ class Guard:
         if hook_name(target.path) is not None:
             _check_no_browser(headers)
             return ()
-        if target.path == _REGISTERING_GET:
+        if target.path in _ACTING_GETS:
             _check_not_smuggled(headers)
         return self._admit_page(method, headers)
 

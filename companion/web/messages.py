@@ -1,10 +1,11 @@
 """What routes get and give: a request already admitted, an answer, or an event stream."""
 
+import math
 from dataclasses import dataclass, field
-from typing import Callable, Mapping, Tuple, Union
+from typing import Callable, List, Mapping, Optional, Tuple, Union
 
 from companion.core.errors import BadRequest
-from companion.core.hub import Subscription
+from companion.core.hub import Frame, Subscription
 from companion.web import json_text
 
 
@@ -23,6 +24,8 @@ class Request:
     """The whole body, or BodyTooLarge when it is longer than the given number of bytes."""
     cut: Callable[[], None] = lambda: None
     """Ends the connection from another thread, without waiting."""
+    values: Mapping[str, List[str]] = field(default_factory=dict)
+    """All values of each parameter, decoded; at least one each."""
 
     def json(self, most: int) -> object:
         """The body's JSON value. BadRequest with the parser's words, BodyTooLarge, RequestTimeout."""
@@ -49,6 +52,11 @@ class Stream:
     subscription: Subscription
     unsubscribe: Callable[[Subscription], None]
     """Called exactly once, whatever ends the stream."""
+    event_id: Optional[Callable[[Frame], str]] = None
+    """Gives each frame its id; None for frames that have none."""
+    look_s: float = math.inf
+    """How often at least to look whether the client has left, where keeping it costs something.
+    Otherwise it is looked for when there is a sign of life to be given."""
 
 
 Reply = Union[Response, Stream]

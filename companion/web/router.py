@@ -6,7 +6,7 @@ from typing import Callable, Tuple
 from companion.core.errors import MethodNotAllowed, NotFound
 from companion.web.guard import hook_name
 from companion.web.messages import Reply, Request, Response
-from companion.web.routes import actions, associations, events, health, hooks, settings
+from companion.web.routes import actions, associations, enrichments, events, health, hooks, settings
 from companion.web.services import Services
 
 # No request path can be this: a target holds no spaces.
@@ -27,6 +27,7 @@ ROUTES: Tuple[Route, ...] = (
     Route("GET", "/associations", associations.get),
     Route("POST", "/associations", associations.post),
     Route("DELETE", "/associations", associations.delete),
+    Route("GET", "/enrichments", enrichments.get),
     Route("GET", "/events", events.get),
     Route("GET", "/health", health.get),
     Route("GET", "/settings", settings.get),

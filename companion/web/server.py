@@ -208,6 +208,7 @@ class CompanionServer:
         for door in self._doors:
             door.close()
         self._shared.services.hub.close()
+        self._shared.services.lookups.close()
         self._stop_connections()
         self._wait_for_the_end(self._limits.stop_s)
         for connection in self.connections():

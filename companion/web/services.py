@@ -9,6 +9,7 @@ from companion.core.config import ConfigFile
 from companion.core.hub import Hub
 from companion.core.programs import Programs
 from companion.core.settings import Settings
+from companion.enrich.lookups import Lookups
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
@@ -30,6 +31,8 @@ class Services:
     hub: Hub
     programs: Programs
     """Outside programs (gh, jira, herdr); those that are missing too."""
+    lookups: Lookups
+    """Titles and states of links."""
     focus: Callable[[str, str, Optional[str]], None]
     """Brings the terminal of a session (harness, id, file) to the front. Conflict, NotFound or
     ProgramFailed when it cannot."""

@@ -1,8 +1,9 @@
 """Event streams: the head, the frames and the loop that writes them, a thread per listener."""
 
-from typing import Tuple
+from typing import Callable, Optional, Tuple
 
-from companion.core.hub import Frame, Hub
+from companion.core.clock import Deadline
+from companion.core.hub import Frame
 from companion.web.http1 import Headers, render_head
 from companion.web.limits import Limits
 from companion.web.messages import Stream
@@ -22,31 +23,33 @@ def head(headers: Headers) -> bytes:
     return render_head(200, [*_HEAD, *headers])
 
 
-def encode(hub: Hub, frame: Frame) -> bytes:
+def encode(frame: Frame, event_id: Optional[Callable[[Frame], str]]) -> bytes:
     """One frame as the browser reads it. The JSON in it was made once, by the publisher."""
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
-        hub.event_id(frame).encode("utf-8"),
-        frame.name.encode("utf-8"),
-        frame.data,
-    )
+    number = b"" if event_id is None else b"id: %b\n" % event_id(frame).encode("utf-8")
+    return b"%bevent: %b\ndata: %b\n\n" % (number, frame.name.encode("utf-8"), frame.data)
 
 
-def run(wire: Wire, stream: Stream, headers: Headers, hub: Hub, limits: Limits) -> None:
-    """Write frames until the client leaves, falls too far behind, or the hub closes.
+def run(wire: Wire, stream: Stream, headers: Headers, limits: Limits) -> None:
+    """Write frames until the client leaves, falls too far behind, or the subscription is closed.
 
-    A client that is gone is noticed at the latest by the second heartbeat. Always unsubscribes.
+    A client that is gone is noticed after ``stream.look_s``, at the latest by the second
+    heartbeat. Always unsubscribes.
     """
     subscription = stream.subscription
     try:
         wire.send(head(headers), limits.send_s)
+        silence = Deadline(limits.heartbeat_s)
         while True:
-            frames = subscription.take(limits.heartbeat_s)
+            frames = subscription.take(min(silence.left_s(), stream.look_s))
             if frames:
-                wire.send(b"".join([encode(hub, frame) for frame in frames]), limits.send_s)
+                wire.send(b"".join([encode(frame, stream.event_id) for frame in frames]), limits.send_s)
             elif subscription.closed or wire.client_left():
                 return
-            else:
+            elif silence.over():
                 wire.send(HEARTBEAT, limits.send_s)
+            else:
+                continue
+            silence = Deadline(limits.heartbeat_s)
     except ClientGone:
         return
     finally:

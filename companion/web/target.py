@@ -1,9 +1,9 @@
-"""A request target taken apart as a browser would: path, first query values. No I/O."""
+"""A request target taken apart as a browser would: path and query values. No I/O."""
 
 import functools
 import re
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional
+from typing import Dict, List, Mapping, Optional
 from urllib.parse import parse_qsl
 
 _ABSOLUTE = re.compile(r"(?i)https?://([^/\\?#]*)(.*)")
@@ -18,6 +18,8 @@ class Target:
     """Dot segments resolved, otherwise as sent: nothing is percent-decoded."""
     query: Mapping[str, str]
     """The first value of each name, decoded."""
+    values: Mapping[str, List[str]]
+    """All values of each name, in their order, decoded."""
     authority: Optional[str] = None
     """Host and port of the absolute form (``GET http://host/path``), which overrides ``Host``."""
 
@@ -35,7 +37,9 @@ def parse_target(text: str) -> Optional[Target]:
     elif not text.startswith("/"):
         return None
     path, _, query = text.partition("#")[0].partition("?")
-    return Target(_normal(path or "/"), _first_values(query), authority)
+    values = _values(query)
+    first = {name: each[0] for name, each in values.items()}
+    return Target(_normal(path or "/"), first, values, authority)
 
 
 def _normal(path: str) -> str:
@@ -54,8 +58,8 @@ def _normal(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-def _first_values(query: str) -> Dict[str, str]:
-    values: Dict[str, str] = {}
+def _values(query: str) -> Dict[str, List[str]]:
+    values: Dict[str, List[str]] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
-        values.setdefault(name, value)
+        values.setdefault(name, []).append(value)
     return values

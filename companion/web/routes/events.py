@@ -31,4 +31,4 @@ def get(request: Request, services: Services) -> Stream:
         services.ledger.unsubscribe(ended)
         logs.debug_event("event stream unsubscribed", {"boardUuid": board.uuid})
 
-    return Stream(subscription, unsubscribe)
+    return Stream(subscription, unsubscribe, services.hub.event_id)

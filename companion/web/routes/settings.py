@@ -14,7 +14,7 @@ _WRITABLE = ("autofocus", "linkEnrichment")
 
 def get(request: Request, services: Services) -> Response:
     """The five switches, always all of them."""
-    return json_response(200, _presented(services.config.read()))
+    return json_response(200, _presented(services, services.config.read()))
 
 
 def post(request: Request, services: Services) -> Response:
@@ -24,7 +24,7 @@ def post(request: Request, services: Services) -> Response:
         for name in _WRITABLE:
             value = body.get(name)
             if isinstance(value, bool):
-                return json_response(200, _presented(_store(services, name, value)))
+                return json_response(200, _presented(services, _store(services, name, value)))
     raise BadRequest("Invalid settings")
 
 
@@ -35,11 +35,11 @@ def _store(services: Services, name: str, value: bool) -> JsonObject:
     return services.config.change(edit)
 
 
-def _presented(config: JsonObject) -> Dict[str, bool]:
+def _presented(services: Services, config: JsonObject) -> Dict[str, bool]:
     return {
         "autofocus": flag(config, "autofocus"),
-        "githubEnabled": False,
-        "herdrEnabled": False,
-        "jiraEnabled": False,
+        "githubEnabled": services.lookups.enabled("github"),
+        "herdrEnabled": services.programs.path("herdr") is not None,
+        "jiraEnabled": services.lookups.enabled("jira"),
         "linkEnrichment": flag(config, "linkEnrichment"),
     }

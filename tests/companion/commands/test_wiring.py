@@ -38,6 +38,7 @@ def test_health_tells_who_it_is_and_how_it_fares(companion: Companion) -> None:
         "counts",
         "withoutUuid",
         "harnesses",
+        "lookups",
         "assignment",
         "clients",
         "problems",

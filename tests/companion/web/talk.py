@@ -38,6 +38,7 @@ class Event:
 
     name: str
     id: str
+    """Empty where there is none."""
     data: str
 
     def json(self) -> object:
@@ -109,8 +110,8 @@ class Talk:
             if not lines[0].startswith(":"):
                 break
         fields = dict(line.split(": ", 1) for line in lines)
-        assert list(fields) == ["id", "event", "data"]
-        return Event(fields["event"], fields["id"], fields["data"])
+        assert list(fields) in (["id", "event", "data"], ["event", "data"])
+        return Event(fields["event"], fields.get("id", ""), fields["data"])
 
     def block(self) -> str:
         """The next frame or comment as it stands."""

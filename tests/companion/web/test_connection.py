@@ -20,6 +20,7 @@ ORIGIN = (("Origin", SITE),)
 EVERY_PATH = (
     "/actions",
     "/associations",
+    "/enrichments",
     "/events",
     "/settings",
     "/health",

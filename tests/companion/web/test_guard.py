@@ -136,13 +136,13 @@ def test_sec_fetch_site_alone_does_not_matter_elsewhere() -> None:
     assert admit(sec_fetch_site="cross-site") == ()
 
 
-def test_another_sites_image_cannot_register_a_board() -> None:
-    """``/events`` changes something on a GET, and an image can be asked for without any Referer."""
-    stream = "/events?boardUuid=u&boardPath=/b"
+@pytest.mark.parametrize("stream", ["/events?boardUuid=u&boardPath=/b", "/enrichments?url=u"])
+def test_another_sites_image_can_neither_register_a_board_nor_run_programs(stream: str) -> None:
+    """Both happen on a GET, and an image can be asked for without any Referer."""
     with pytest.raises(Forbidden, match="Origin"):
         admit(stream, sec_fetch_site="cross-site")
     with pytest.raises(Forbidden, match="Origin"):
-        admit("/x/../events?boardUuid=u&boardPath=/b", sec_fetch_site="cross-site", origin="", referer="")
+        admit(f"/x/..{stream}", sec_fetch_site="cross-site", origin="", referer="")
     assert dict(admit(stream, sec_fetch_site="cross-site", origin=SITE))["Vary"] == "Origin"
     for site in ("same-origin", "same-site", "none", ""):
         assert admit(stream, sec_fetch_site=site) == ()

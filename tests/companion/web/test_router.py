@@ -28,7 +28,7 @@ def ask(method: str, path: str) -> Response:
         "/*",
         "/backfill",
         "/boards",
-        "/enrichments",
+        "/enrichments/",
         "/settings/",
         "/Settings",
         "//settings",

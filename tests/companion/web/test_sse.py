@@ -18,7 +18,8 @@ def test_a_frame() -> None:
     """Id, name, data on a line of its own, an empty line."""
     frame = Frame(7, "board", "association", b'{"a":"\xc3\xbc"}')
     expected = 'id: life-7\nevent: association\ndata: {"a":"ü"}\n\n'
-    assert sse.encode(Hub("life"), frame) == expected.encode()
+    assert sse.encode(frame, Hub("life").event_id) == expected.encode()
+    assert sse.encode(frame, None) == expected.partition("\n")[2].encode()
 
 
 def test_silence_is_filled_with_comments(make_world: MakeWorld) -> None:

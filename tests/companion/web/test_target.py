@@ -57,4 +57,5 @@ def test_the_first_value_of_a_parameter_counts() -> None:
     """Decoded as forms are: plus is a space, UTF-8 with replacement, empty values stay."""
     target = parse_target("/e?a=1&a=2&b=x+y%20z&c=&d&e=%C3%BC%FF&=f;g=h#i=j")
     assert target is not None
+    assert target.values["a"] == ["1", "2"]
     assert target.query == {"a": "1", "b": "x y z", "c": "", "d": "", "e": "ü\ufffd", "": "f;g=h"}

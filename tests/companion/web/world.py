@@ -15,6 +15,7 @@ from companion.core.config import ConfigFile
 from companion.core.hub import Hub
 from companion.core.programs import Programs
 from companion.core.settings import Settings
+from companion.enrich.lookups import Lookups
 from companion.herdr.focus import focus
 from companion.herdr.labels import HerdrLabels
 from companion.sessions.clients import Clients
@@ -76,6 +77,7 @@ class World:
         self.registry = BoardRegistry(self.config, time.time, str(folder))
         self.hub = Hub("life")
         self.programs = Programs(self.environ)
+        self.lookups = Lookups(self.programs)
         self.labels = HerdrLabels(self.programs, ADAPTERS)
         self.ledger = Ledger(
             self.settings.data_path,
@@ -97,6 +99,7 @@ class World:
             clients=Clients(),
             hub=self.hub,
             programs=self.programs,
+            lookups=self.lookups,
             focus=partial(focus, self.programs, ADAPTERS),
             health=self.health,
         )
