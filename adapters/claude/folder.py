@@ -92,8 +92,11 @@ def take_away(place: Path, items: Tuple[Item, ...]) -> List[str]:
     """Remove our items and the folder; what was left in it, as paths.
 
     Only files of ours are deleted. The first item, by which the folder is known as ours, is the
-    last to go.
+    last to go. PermissionError before anything is changed when one of them cannot be deleted.
     """
+    for path in (place, *(place / item.path for item in items)):
+        if kind_of(path) != "absent":
+            placing.demand_writable(path)
     foreign = strangers(place, items)
     if foreign:
         _remove_items(place, items)

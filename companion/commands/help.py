@@ -24,10 +24,8 @@ def help_text(environ: Mapping[str, str]) -> str:
     from companion.commands.integrations import SERVICE, words
 
     agents = "|".join(sorted(ADAPTERS))
-    names = words()
     # The contract knows the service by its name on macOS.
-    installable = "|".join(name for name in names if name != SERVICE)
-    service = [(f"install {SERVICE}", "Start the companion at login; uninstall undoes it")]
+    installable = "|".join(name for name in words() if name != SERVICE)
     commands = [
         ("serve [--demo]", "Start the sidecar (the default); --demo: with a throw-away board"),
         ("status [--json]", "Boards, and which session works on which card"),
@@ -43,7 +41,7 @@ def help_text(environ: Mapping[str, str]) -> str:
         ("purge", "Forget all associations (also: reset)"),
         (f"install [{installable}]", "Connect agents; --transport http|command: how turn events travel"),
         (f"uninstall [{installable}]", "Remove what install made"),
-        *(service if SERVICE in names else ()),
+        (f"install {SERVICE}", "Start the companion at login; uninstall undoes it"),
         ("assign [--dry-run]", "Put your GitHub assignments on the board now; --dry-run: only list them"),
         ("doctor [--json]", "Check Python, file, port, boards and integrations"),
         ("help", "This text (also: -h, --help)"),

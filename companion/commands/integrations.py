@@ -20,8 +20,10 @@ def integrations() -> Dict[str, Integration]:
     """Name to integration: the service, then the agents that can be connected."""
     from adapters.defaults import no_install
     from adapters.registry import ADAPTERS
+    from companion.service import integration as service
 
     return {
+        SERVICE: service,
         **{name: agent for name, agent in ADAPTERS.items() if agent.install is not no_install},
     }
 
@@ -33,8 +35,7 @@ def on_macos() -> bool:
 
 def words() -> List[str]:
     """The words for all integrations on the command line; ``macos`` stands for the service too."""
-    names = list(integrations())
-    return [*names[:1], MACOS, *names[1:]] if names[0] == SERVICE else names
+    return [SERVICE, MACOS, *(name for name in integrations() if name != SERVICE)]
 
 
 def named(word: str) -> str:
