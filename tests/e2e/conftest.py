@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e import agent_cli
 from tests.e2e.claude_world import ClaudeWorld
+from tests.e2e.pi_world import PiWorld
 
 REQUIRE_VARIABLE = "MDELLO_REQUIRE_AGENTS"
 """Set to 1 where these tests must run: what is missing then fails instead of being skipped."""
@@ -43,6 +44,18 @@ def oldest_cli() -> Path:
 
 
 @pytest.fixture(scope="session")
+def node() -> Path:
+    """The Node that Pi runs on."""
+    return fetched(agent_cli.node)
+
+
+@pytest.fixture(scope="session")
+def pi_script() -> Path:
+    """The pinned Pi."""
+    return fetched(agent_cli.pi)
+
+
+@pytest.fixture(scope="session")
 def tmux() -> str:
     """tmux, for the tests that look at the terminal UI."""
     return shutil.which("tmux") or _missing("tmux is not installed (the terminal UI is driven in it)")
@@ -72,3 +85,13 @@ def world(make_world: MakeWorld) -> ClaudeWorld:
     world.mdello("install", "claude")
     world.start_companion()
     return world
+
+
+@pytest.fixture
+def pi_world(tmp_path: Path, pyz: Path, node: Path, pi_script: Path) -> Iterator[PiWorld]:
+    """A person with a board who works with Pi, our client installed and the companion running."""
+    with PiWorld(tmp_path / "world", pyz, node, pi_script) as world:
+        world.make_board()
+        world.mdello("install", "pi")
+        world.start_companion()
+        yield world

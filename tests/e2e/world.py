@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, TypeVar
 
 from tests.e2e.stream import EventStream
 
@@ -21,6 +21,7 @@ RUN_LIMIT_S = 120.0
 POLL_S = 0.05
 
 Json = Dict[str, object]
+Itself = TypeVar("Itself", bound="World")
 
 
 class Run(NamedTuple):
@@ -99,7 +100,7 @@ class World:
         self.model_port = 0
         """Of the scripted model, on 127.0.0.1."""
 
-    def __enter__(self) -> "World":
+    def __enter__(self: "Itself") -> "Itself":
         self._scripts_file.write_text("{}", "utf-8")
         self._start_model()
         self.settle_in()
@@ -197,6 +198,11 @@ class World:
         """Let it hang: the system still accepts connections for it, and nobody answers."""
         assert self._companion is not None
         self._companion.send_signal(signal.SIGSTOP)
+
+    def resume_companion(self) -> None:
+        """End its pause; whatever came meanwhile it takes now."""
+        assert self._companion is not None
+        self._companion.send_signal(signal.SIGCONT)
 
     def stream(self) -> EventStream:
         """An open ``/events`` of the board."""
