@@ -82,6 +82,10 @@ class ReadReport:
     """Record types this version has never seen, with their counts."""
     skipped: List[Tuple[str, str]] = field(default_factory=list)
     """Files left out: (path, reason)."""
+    incomplete: bool = False
+    """There may be sessions that could not be read: nothing may be concluded from their absence."""
+    share: float = 0.0
+    """How much of the file at hand was read, 0 to 1; of use where one file holds many sessions."""
 
 
 @dataclass(frozen=True)

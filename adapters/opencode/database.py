@@ -1,0 +1,209 @@
+"""OpenCode's SQLite database, read without leaving a trace beside it.
+
+It is in WAL mode. A reader of such a database makes the two files ``-wal`` and ``-shm`` when they are
+missing, even one that opens it read-only, and fails where it cannot. So:
+
+- both are there (a running OpenCode, or one that was killed): read-only, and so is the shared memory;
+- there is no ``-wal``, or an empty one that nobody uses: nobody has it open, the file holds everything
+  and is opened as immutable. Should OpenCode start meanwhile, a ``-wal`` appears before anything is
+  written; that is looked for behind each session, which is then read again the first way;
+- there is a ``-wal`` with content and no ``-shm``: not readable without making one. That is said.
+
+The tables have gained columns and indexes since 1.2, never lost any that matter here.
+"""
+
+import os
+import sqlite3
+import urllib.parse
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
+
+from adapters.opencode.messages import Found, Place, Sieve, Writer, edited, inner_parts, said, writer_of
+from adapters.opencode.sessions import Head, Unreadable
+
+BUSY_TIMEOUT_S = 1.0
+"""How long another program's lock is waited for."""
+
+# Byte 19 of the header: what is needed to read the file. 2 stands for a write-ahead log.
+_WAL_AT = 19
+_WAL = b"\x02"
+
+_T = TypeVar("_T")
+_NOBODY = Writer(is_user=False, cwd=None, created_ms=0.0)
+
+
+class Database:
+    """One database; it is opened with the first question and to be closed."""
+
+    def __init__(self, path: Path, sieve: Sieve) -> None:
+        self.path = str(path)
+        self._real = os.path.realpath(path)  # beside which SQLite looks for the other files
+        self._sieve = sieve
+        self._connection: Optional[sqlite3.Connection] = None
+        self._immutable = False
+        self._columns: Dict[str, Set[str]] = {}
+
+    def close(self) -> None:
+        """May be called twice."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def heads(self) -> List[Head]:
+        """All sessions. Unreadable for a damaged or locked file and for tables never seen."""
+        return self._ask(self._heads)
+
+    def collect(self, head: Head, with_text: bool, found: Found) -> None:
+        """See :meth:`adapters.opencode.sessions.Store.collect`."""
+        met = self._ask(lambda: self._collect(head, with_text))
+        for place, paths in met:
+            found.add(place, paths)
+
+    # --- opening ---------------------------------------------------------------------------------
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        """The answer, by a second try if somebody began to write while the first was looked for."""
+        try:
+            self._open()
+            try:
+                answer = question()
+                if not (self._immutable and self._is_live()):
+                    return answer
+            except sqlite3.Error:
+                if not (self._immutable and self._is_live()):
+                    raise
+            self.close()
+            self._open()
+            return question()
+        except (sqlite3.Error, OSError) as exc:
+            raise Unreadable(_reason(exc)) from exc
+
+    def _open(self) -> None:
+        if self._connection is not None:
+            return
+        for last, options in self._ways():
+            self._immutable = "immutable" in options
+            try:
+                self._connection = self._connect(options)
+                self._learn()
+                return
+            except sqlite3.Error:
+                self.close()
+                if last:
+                    raise
+            except Unreadable:
+                self.close()
+                raise
+
+    def _ways(self) -> Iterator[Tuple[bool, str]]:
+        """(whether it is the last, options) of each way in which the file may be opened."""
+        with Path(self._real).open("rb") as file:
+            is_wal = file.read(_WAL_AT + 1)[_WAL_AT:] == _WAL
+        if not is_wal:
+            yield True, ""
+        elif not self._is_live():
+            yield True, "&immutable=1"
+        elif os.path.exists(self._real + "-shm"):
+            yield False, "&readonly_shm=1"
+            yield True, ""  # when what is in the shared memory cannot be trusted
+        else:
+            raise Unreadable(
+                "what was written last is in a -wal file without its -shm file; "
+                "start OpenCode once, and end it"
+            )
+
+    def _connect(self, options: str) -> sqlite3.Connection:
+        uri = f"file:{urllib.parse.quote(os.fsencode(self._real))}?mode=ro{options}"
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+        connection.text_factory = bytes
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+    def _is_live(self) -> bool:
+        """Whether a write-ahead log may hold something, now or soon."""
+        try:
+            return os.stat(self._real + "-wal").st_size > 0 or os.path.exists(self._real + "-shm")
+        except FileNotFoundError:
+            return False
+
+    # --- asking ----------------------------------------------------------------------------------
+
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        assert self._connection is not None
+        return self._connection.execute(sql, values)
+
+    def _learn(self) -> None:
+        """Which tables and columns there are. Unreadable when they are not those of a known version."""
+        tables = [
+            _text(name) for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        for table in ("session", "message", "part", "session_message"):
+            if table in tables:
+                rows = self._rows(f"PRAGMA table_info({table})")
+                self._columns[table] = {_text(row[1]) for row in rows}
+        told = {"id", "time_updated"} <= self._columns.get("session", set())
+        if not told or not (self._has_parts or self._has_messages):
+            raise Unreadable(f"tables of an unknown version: {', '.join(sorted(tables)[:30]) or 'none'}")
+
+    @property
+    def _has_parts(self) -> bool:
+        message, part = self._columns.get("message", set()), self._columns.get("part", set())
+        return {"id", "session_id", "data"} <= message and {"id", "message_id", "data"} <= part
+
+    @property
+    def _has_messages(self) -> bool:
+        return {"id", "session_id", "type", "data"} <= self._columns.get("session_message", set())
+
+    def _heads(self) -> List[Head]:
+        names = ("id", "parent_id", "directory", "time_updated")
+        there = self._columns["session"]
+        asked = ", ".join(name if name in there else "NULL" for name in names)
+        heads = []
+        for session_id, parent_id, directory, updated in self._rows(f"SELECT {asked} FROM session"):
+            if _text(session_id):
+                is_time = isinstance(updated, (int, float))
+                time_ms = float(updated) if is_time else 0.0
+                folder = _text(directory) or None
+                heads.append(Head(_text(session_id), _text(parent_id), folder, time_ms, self.path))
+        return heads
+
+    def _collect(self, head: Head, with_text: bool) -> "List[Tuple[Place, Tuple[str, ...]]]":
+        met: List[Tuple[Place, Tuple[str, ...]]] = []
+        if self._has_parts:
+            where = "session_id = ?"
+            if "session_id" not in self._columns["part"]:
+                where = "message_id IN (SELECT id FROM message WHERE session_id = ?)"
+            sql = f"SELECT message_id, id, data FROM part WHERE {where}"
+            for message_id, part_id, data in self._rows(sql, (head.session_id,)):
+                part = self._sieve.part(data)
+                if part is not None:
+                    writer = self._writer(message_id)
+                    place = (writer.created_ms, _text(message_id), _text(part_id))
+                    if with_text and writer.is_user:
+                        met.append((place, said(part)))
+                    met.append((place, edited(part, writer.cwd or head.directory)))
+        if self._has_messages:
+            sql = "SELECT id, type, data FROM session_message WHERE session_id = ?"
+            for message_id, kind, data in self._rows(sql, (head.session_id,)):
+                message = self._sieve.whole(data) or {}
+                place = (writer_of(message).created_ms, _text(message_id), "")
+                if with_text and _text(kind) == "user":
+                    met.append((place, said({**message, "type": "text"})))
+                for part in inner_parts(message):
+                    met.append((place, edited(part, head.directory)))
+        return met
+
+    def _writer(self, message_id: object) -> Writer:
+        row = self._rows("SELECT data FROM message WHERE id = CAST(? AS TEXT)", (message_id,)).fetchone()
+        message = None if row is None else self._sieve.message(row[0])
+        return _NOBODY if message is None else writer_of(message)
+
+
+def _text(value: object) -> str:
+    """A text column as text; empty for anything else."""
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else ""
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,205 @@
+"""What one message of a session says about cards: text that the user wrote, edits that succeeded.
+
+A message was stored in three shapes so far: a record with its parts beside it (since 0.3), one with
+its parts inside (before), and one whose text or calls stand in itself (``session_message``, from 1.14
+on, so far unused). The values differ less than the places where they are kept.
+"""
+
+import re
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+
+from adapters.bytesearch import HEAD, Needles
+from adapters.contract import ReadReport
+from adapters.jsonl import parse
+from adapters.paths import can_be_card, candidates_in_text, tool_path
+
+Record = Mapping[str, object]
+
+EDIT_TOOLS = frozenset({"edit", "write"})
+
+KNOWN_PARTS = (
+    *("text", "reasoning", "tool", "file", "step-start", "step-finish", "snapshot", "patch"),
+    *("agent", "retry", "compaction", "subtask", "tool-invocation", "source-url"),
+)
+"""Types of parts in the versions 0.1 to 1.18."""
+
+LONGEST_BYTES = 4 * 1024 * 1024
+"""A longer record is left out and told: parsing it would take several times its size."""
+
+_MAX_UNKNOWN = 100
+_MAX_NAME_CHARS = 64
+
+_TYPE = re.compile(HEAD + rb'"type"\s*:\s*"([^"\\]*)"')
+_TOOL = re.compile(rb'"tool"\s*:\s*"([^"\\]*)"')
+_HEAD_BYTES = 512
+# Of these no words of the user's and no edits can come.
+_IDLE = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?:reasoning|step-start|step-finish|patch|snapshot)"')
+_RELATIVE = re.compile(rb'"(?:filePath|path)"\s*:\s*"(?!/|\\/|\\u002[fF])')
+_ENDING = re.compile(rb"\.[mM][dD]")
+
+
+class Writer(NamedTuple):
+    """Who wrote a message, and where."""
+
+    is_user: bool
+    cwd: Optional[str]
+    """The folder in which the message was worked on; None when it does not say."""
+    created_ms: float
+    """0 when it does not say."""
+
+
+def writer_of(message: Record) -> Writer:
+    """Role, folder and time of a message in any of its shapes."""
+    meta = _member(message, "metadata")
+    path = _member(message, "path") or _member(_member(meta, "assistant"), "path")
+    cwd = path.get("cwd")
+    created = (_member(message, "time") or _member(meta, "time")).get("created")
+    known = isinstance(created, (int, float)) and not isinstance(created, bool)
+    return Writer(
+        is_user=message.get("role") == "user",
+        cwd=cwd if isinstance(cwd, str) and cwd else None,
+        created_ms=float(created) if known and isinstance(created, (int, float)) else 0.0,
+    )
+
+
+def said(part: Record) -> Tuple[str, ...]:
+    """Candidates in a user's text part; none in what the program put there."""
+    text = part.get("text")
+    if part.get("type") != "text" or part.get("synthetic") is True or not isinstance(text, str):
+        return ()
+    return candidates_in_text(text)
+
+
+def edited(part: Record, cwd: Optional[str]) -> Tuple[str, ...]:
+    """The path of a tool part that changed a file, as a tuple of one or none."""
+    state = _member(part, "state")
+    tool = part.get("tool") or part.get("name")
+    is_edit = isinstance(tool, str) and tool in EDIT_TOOLS
+    if part.get("type") != "tool" or not is_edit or state.get("status") != "completed":
+        return ()
+    given = _member(state, "input")
+    path = tool_path(given.get("filePath", given.get("path")), cwd)
+    return (path,) if path is not None and can_be_card(path) else ()
+
+
+def inner_parts(message: Record) -> Iterator[Record]:
+    """The parts that stand within a message, in the shape of those beside it."""
+    for name in ("parts", "content"):
+        parts = message.get(name)
+        for part in parts if isinstance(parts, list) else []:
+            if isinstance(part, dict):
+                yield _as_tool(part, message) if part.get("type") == "tool-invocation" else part
+
+
+def _as_tool(part: Record, message: Record) -> Record:
+    """A call as the oldest versions kept it; whether it failed stands in the message's metadata."""
+    call = _member(part, "toolInvocation")
+    told = _member(_member(_member(message, "metadata"), "tool"), str(call.get("toolCallId")))
+    done = call.get("state") == "result" and told.get("error") is not True
+    state = {"status": "completed" if done else "", "input": call.get("args")}
+    return {"type": "tool", "tool": call.get("toolName"), "state": state}
+
+
+def _member(record: Record, name: str) -> Record:
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+class Sieve:
+    """Tells by their bytes which records have to be parsed, parses them, counts what was met."""
+
+    def __init__(self, needles: Needles, report: ReadReport) -> None:
+        self._needles = needles
+        self._report = report
+        self.too_long = 0
+        """Records longer than :data:`LONGEST_BYTES` that might have mattered."""
+
+    def part(self, data: object) -> Optional[Record]:
+        """The part if it may lead to a card, else None."""
+        if not isinstance(data, bytes):
+            self._report.damaged += 1
+            return None
+        self._report.records += 1
+        if _IDLE.match(data) or not self._is_of_use(data):
+            return None
+        return self._of_size(data)
+
+    def message(self, data: object) -> Optional[Record]:
+        """A message, whatever is in it; None when it is damaged."""
+        if not isinstance(data, bytes):
+            self._report.damaged += 1
+            return None
+        self._report.records += 1
+        return self._of_size(data)
+
+    def whole(self, data: object) -> Optional[Record]:
+        """A message that holds its own parts, if it may lead to a card, else None."""
+        if isinstance(data, bytes) and not self._may_lead(data):
+            self._report.records += 1
+            return None
+        return self.message(data)
+
+    def count(self, kind: object) -> None:
+        """Count a part's type if it is unknown."""
+        if not isinstance(kind, str) or kind in KNOWN_PARTS:
+            return
+        counts, name = self._report.unknown, f"part {kind[:_MAX_NAME_CHARS]}"
+        if name in counts or len(counts) < _MAX_UNKNOWN:
+            counts[name] = counts.get(name, 0) + 1
+
+    def _is_of_use(self, data: bytes) -> bool:
+        found = _TYPE.match(data, 0, _HEAD_BYTES)
+        if found is None:
+            return self._may_lead(data)
+        kind = found[1]
+        if kind == b"tool":
+            tool = _TOOL.search(data, 0, _HEAD_BYTES)
+            if tool is not None and tool[1] not in (b"edit", b"write"):
+                return False
+            return self._may_lead(data)
+        if kind != b"text":
+            self.count(kind.decode("utf-8", errors="replace"))
+            return False
+        return self._may_lead(data)
+
+    def _may_lead(self, data: bytes) -> bool:
+        """False only for a record that certainly names no card on a board."""
+        if not _ENDING.search(data):
+            return False
+        # A relative path is joined to a folder that stands elsewhere, maybe with a board's name.
+        return self._needles.within(data, 0, len(data)) or bool(_RELATIVE.search(data))
+
+    def _of_size(self, data: bytes) -> Optional[Record]:
+        if len(data) > LONGEST_BYTES:
+            self.too_long += 1
+            return None
+        try:
+            record = parse(data)
+        except ValueError:
+            self._report.records -= 1
+            self._report.damaged += 1
+            return None
+        return record if isinstance(record, dict) else None
+
+
+Place = Tuple[float, str, str]
+"""Where in a session something stands: time and id of the message, id of the part."""
+
+
+class Found:
+    """Candidates of one session by their places in it, in whatever order they were met."""
+
+    def __init__(self) -> None:
+        self._found: List[Tuple[Place, Tuple[str, ...]]] = []
+
+    def add(self, place: Place, paths: Tuple[str, ...]) -> None:
+        """Note candidates; none are no news."""
+        if paths:
+            self._found.append((place, paths))
+
+    def candidates(self) -> Tuple[str, ...]:
+        """In the order of their places, without duplicates."""
+        ordered: Dict[str, None] = {}
+        for _, paths in sorted(self._found):
+            ordered.update(dict.fromkeys(paths))
+        return tuple(ordered)

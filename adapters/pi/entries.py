@@ -1,0 +1,89 @@
+"""What one entry of a Pi session says about cards: text that the user wrote, edits that succeeded.
+
+Entries form a tree, and what was compacted or branched off still stands in the file: all of it counts,
+for all of it was worked on. A fork begins with a copy of what it was forked from, and continues it.
+"""
+
+from typing import Dict, List, Mapping, Optional, Set, Tuple
+
+from adapters.paths import can_be_card, candidates_in_text, tool_path
+
+Entry = Mapping[str, object]
+
+EDIT_TOOLS = frozenset({"edit", "write"})
+
+_ENDING = ".md"
+
+
+class SessionEntries:
+    """Collects what the entries of one file tell, given in any order of calls and results."""
+
+    def __init__(self, cwd: Optional[str]) -> None:
+        self.session_id = ""
+        """Of the last header that names one."""
+        self.cwd = cwd
+        """The folder in which the session works, against which relative paths are resolved."""
+        self.succeeded: Set[str] = set()
+        """Ids of tool calls whose result is known to be no error."""
+        self.unsettled: Set[str] = set()
+        """Ids of edits that lead to a candidate if they succeeded, which nobody has said yet."""
+        self._texts: Dict[str, None] = {}
+        self._calls: List[Tuple[str, str]] = []
+
+    def take(self, entry: Entry) -> None:
+        """Look at one entry; what is neither a header nor a message tells nothing."""
+        kind, message = entry.get("type"), entry.get("message")
+        if kind == "session":
+            self._header(entry)
+        elif kind == "message" and isinstance(message, dict):
+            role = message.get("role")
+            if role == "user":
+                self._user(message.get("content"))
+            elif role == "assistant":
+                self._assistant(message.get("content"))
+            elif role == "toolResult":
+                self._result(message)
+
+    def candidates(self) -> Tuple[str, ...]:
+        """The user's texts first, then the edits that succeeded, each in the order of the file."""
+        found = dict(self._texts)
+        for call, given in self._calls:
+            path = tool_path(given, self.cwd) if call in self.succeeded else None
+            if path is not None and can_be_card(path):
+                found[path] = None
+        return tuple(found)
+
+    def _header(self, entry: Entry) -> None:
+        session_id, cwd = entry.get("id"), entry.get("cwd")
+        if isinstance(session_id, str) and session_id:
+            self.session_id = session_id
+        if isinstance(cwd, str) and cwd:
+            self.cwd = cwd
+
+    def _user(self, content: object) -> None:
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for block in blocks if isinstance(blocks, list) else []:
+            text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+            if isinstance(text, str):
+                self._texts.update(dict.fromkeys(candidates_in_text(text)))
+
+    def _assistant(self, content: object) -> None:
+        for block in content if isinstance(content, list) else []:
+            if not isinstance(block, dict) or block.get("type") != "toolCall":
+                continue
+            call, name, given = block.get("id"), block.get("name"), block.get("arguments")
+            path = given.get("path") if isinstance(given, dict) else None
+            is_edit = isinstance(name, str) and name in EDIT_TOOLS
+            if not is_edit or not isinstance(call, str) or not isinstance(path, str):
+                continue
+            if path[-len(_ENDING) :].lower() == _ENDING:
+                self._calls.append((call, path))
+                if call not in self.succeeded:
+                    self.unsettled.add(call)
+
+    def _result(self, message: Entry) -> None:
+        call, tool = message.get("toolCallId"), message.get("toolName")
+        is_edit = isinstance(tool, str) and tool in EDIT_TOOLS
+        if is_edit and message.get("isError") is not True and isinstance(call, str):
+            self.succeeded.add(call)
+            self.unsettled.discard(call)
