@@ -50,6 +50,4 @@ def _last(facts: Mapping[str, object], now: WallClock) -> Finding:
     if last.get("failure"):
         return wrong(SECTION, f"{when} failed: {last.get('failure')}")
     more = "; GitHub may have more than it tells" if last.get("more") is True else ""
-    return ok(
-        SECTION, f"{when}: {last.get('created')} cards made, {last.get('skipped')} already there{more}"
-    )
+    return ok(SECTION, f"{when}: {last.get('created')} cards made, {last.get('skipped')} already there{more}")
