@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from adapters.contract import Status
 from companion.boards.cards import Card, CardFinder, Resolution, Scan
@@ -14,6 +14,7 @@ from companion.sessions.association import Association
 from companion.sessions.journal import association_journal
 from companion.sessions.ledger import Ledger
 from companion.sessions.reconcile import Finder, Registry
+from companion.sessions.telling import LabelTable
 
 # Long enough that no background work disturbs a test that does not ask for it.
 NEVER_S = 3600.0
@@ -96,6 +97,29 @@ def load_ledger(
     ledger = Ledger(log_of(folder), pending_of(folder), finder, registry, hub, now, poll_s, 0.0)
     ledger.load()
     return ledger
+
+
+class FakeLabels:
+    """A terminal that knows sessions by their ids; what is known stands in ``known``."""
+
+    def __init__(self) -> None:
+        self.known: LabelTable = {}
+        self.looked_for: List[Optional[str]] = []
+        self.refreshed: List[List[str]] = []
+        self.during_refresh: Callable[[], None] = lambda: None
+
+    def table(self) -> LabelTable:
+        return self.known
+
+    def session_value(self, harness: str, session_id: str, session_file: Optional[str]) -> Optional[str]:
+        return session_id if harness != "nameless" else None
+
+    def recorded(self, session: Optional[str]) -> None:
+        self.looked_for.append(session)
+
+    def refresh(self, sessions: Sequence[str]) -> None:
+        self.refreshed.append(list(sessions))
+        self.during_refresh()
 
 
 class RealBoards:
