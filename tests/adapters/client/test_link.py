@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters import opencode, pi, placing
+from adapters import made_folders, opencode, pi, placing
 from adapters.client import bundle, link
 from adapters.contract import AdapterError, InstallContext
 from tests.adapters.disk import as_nobody, die_at, in_parallel, times_of, tree_of
@@ -418,7 +418,7 @@ def test_a_link_that_is_retargeted_at_the_last_moment_is_not_lost(
 ) -> None:
     """What stands there is looked at again, within the lock, before anything is written."""
     pi.install(context)
-    opened = link.made_folders.opened
+    opened = made_folders.opened
 
     def late(home: Path, folder: Path) -> object:
         link_of("pi", context).unlink()
