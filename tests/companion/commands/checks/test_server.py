@@ -107,6 +107,13 @@ def test_another_version_or_file_has_to_be_restarted(serve: Serve, program: Path
         assert ("Restart" in found.hint) == (expected is State.WRONG)
 
 
+def test_its_notes_are_worth_a_look_and_not_wrong(serve: Serve, program: Path) -> None:
+    """An older companion has none; strange ones are shown as they are."""
+    for notes, texts in ((["herdr does not run", 5], ["herdr does not run", "5"]), (None, []), ({}, [])):
+        found = server.check(serve(200, health(program, notes=notes)), program, "1.0").findings[1:]
+        assert [(each.state, each.text) for each in found] == [(State.UNKNOWN, text) for text in texts]
+
+
 def test_its_problems_are_passed_on_once(serve: Serve, program: Path) -> None:
     """Each is a line; the replaced file has been told already."""
     account = health(
