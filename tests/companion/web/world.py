@@ -15,7 +15,7 @@ from companion.core.config import ConfigFile
 from companion.core.hub import Hub
 from companion.core.programs import Programs
 from companion.core.settings import Settings
-from companion.enrich.lookups import Lookups
+from companion.enrich.lookups import POLL_S, Lookups
 from companion.herdr.focus import focus
 from companion.herdr.labels import HerdrLabels
 from companion.sessions.clients import Clients
@@ -61,7 +61,13 @@ TOY = cast(
 class World:
     """Two boards, three cards, and a companion that serves them."""
 
-    def __init__(self, folder: Path, limits: Limits = Limits(), port: int = 0) -> None:  # noqa: B008 - frozen
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        port: int = 0,
+        poll_s: float = POLL_S,
+    ) -> None:
         self.folder = folder
         self.environ: MutableMapping[str, str] = {}
         """Where outside programs are; empty: there are none. May be changed before one is run."""
@@ -77,7 +83,7 @@ class World:
         self.registry = BoardRegistry(self.config, time.time, str(folder))
         self.hub = Hub("life")
         self.programs = Programs(self.environ)
-        self.lookups = Lookups(self.programs)
+        self.lookups = Lookups(self.programs, poll_s)
         self.labels = HerdrLabels(self.programs, ADAPTERS)
         self.ledger = Ledger(
             self.settings.data_path,
