@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 # How soon a change of the configuration is heard, and how late a run may be after the machine
 # slept: the clock that waits are measured by stands still meanwhile. Costs one stat each time.
-LOOK_S = 10.0
+LOOK_S = 5.0
 # A clock that was set back by more than this starts the schedule anew, else it would wait for the
 # time before; one that was set right by less must not run the job twice.
 _SET_BACK_S = 60.0

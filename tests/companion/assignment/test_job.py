@@ -8,7 +8,7 @@ from typing import List, Optional
 import pytest
 
 from companion.assignment.cron import parse
-from companion.assignment.job import Job
+from companion.assignment.job import LOOK_S, Job
 from companion.assignment.run import Outcome
 from companion.assignment.setting import Setting
 from companion.core.clock import iso_utc
@@ -71,7 +71,7 @@ def test_it_runs_when_it_is_due_and_not_before(script: Script) -> None:
 
 def test_it_sleeps_until_the_next_look_or_the_next_run(script: Script) -> None:
     """Whichever is earlier."""
-    assert script.job.look() == 10.0
+    assert script.job.look() == LOOK_S
     script.now_s = NOON + 3566
     assert script.job.look() == 4.0
 
