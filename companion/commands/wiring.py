@@ -183,6 +183,7 @@ class Companion:
             "lookups": self.lookups.facts(),
             "assignment": self.assignment.facts(),
             "problems": self._problems(),
+            "socketsHandedIn": self.server.handed_in,
             "notes": self._notes(),
             "archive": {"path": str(self._archive.path), "replaced": self._archive.replaced()},
         }

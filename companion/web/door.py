@@ -44,12 +44,10 @@ class Door:
     Args:
         sock: a listening TCP socket; closed, but never shut down, with :meth:`close`.
         word: becomes readable, for ever, when nobody is to wait any more.
-        handed_in: whether a service manager keeps the socket open for others after us.
     """
 
-    def __init__(self, sock: socket.socket, word: socket.socket, handed_in: bool) -> None:
+    def __init__(self, sock: socket.socket, word: socket.socket) -> None:
         self.socket = sock
-        self.handed_in = handed_in
         self._word = word
         self._own = threading.local()  # A waiter of its own for each thread.
         # Of several threads that see a client come, one gets it; the others must not be stuck.

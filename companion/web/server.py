@@ -42,6 +42,8 @@ class CompanionServer:
         """The port asked for; after :meth:`bind` the real one (0 asks for any free one)."""
         self.ipv6_problem: Optional[str] = None
         """Why ``[::1]`` is not served, or None. Clients use 127.0.0.1; this is no failure."""
+        self.handed_in: List[str] = []
+        """The addresses whose sockets a service manager keeps open for us."""
         self._limits = limits
         origin = config.web_origin(services.config.read())
         self._shared = Shared(
@@ -82,14 +84,11 @@ class CompanionServer:
                 self.ipv6_problem = exc.strerror or str(exc)
                 _log.info("not serving [%s]:%d: %s", address, self.port, self.ipv6_problem)
                 continue
-            self._doors.append(Door(sock, self._word, family in given))
+            self._doors.append(Door(sock, self._word))
+            self.handed_in += [address] if family in given else []
             self.port = sock.getsockname()[1]
         # Asked now rather than by the first request: later nothing should be left to find out.
         peer.kernel_tells()
-
-    def handed_in(self) -> List[str]:
-        """The addresses whose sockets a service manager keeps open for us."""
-        return [door.socket.getsockname()[0] for door in self._doors if door.handed_in]
 
     def serve_until_stopped(self) -> None:
         """Serve on this thread until :meth:`stop`; then end everything as described there."""

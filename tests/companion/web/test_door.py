@@ -69,7 +69,7 @@ def caller(sock: socket.socket) -> Call:
 def test_every_client_gets_one_thread(waiter: str, word: List[socket.socket]) -> None:
     """However many wait, and however many come at once."""
     sock = listen(socket.AF_INET, "127.0.0.1", 0)
-    threads = Threads(Door(sock, word[0], False), 4)
+    threads = Threads(Door(sock, word[0]), 4)
     clients = [caller(sock)() for _ in range(60)]
     eventually(lambda: len(threads.accepted) == 60)
     came = {each.getpeername() for each in threads.accepted if each is not None}
@@ -87,7 +87,7 @@ def test_after_the_word_clients_stay_in_a_socket_that_was_handed_in(
 ) -> None:
     """Its next holder serves them; nothing of ours is left in there."""
     keeper = listen(socket.AF_INET, "127.0.0.1", 0)
-    threads = Threads(Door(keeper.dup(), word[0], True), 4)
+    threads = Threads(Door(keeper.dup(), word[0]), 4)
     threads.stop(word[1])
     assert threads.door.accept() is None
     with caller(keeper)() as client:
@@ -95,7 +95,7 @@ def test_after_the_word_clients_stay_in_a_socket_that_was_handed_in(
         threads.door.close()
         silence, other_end = socket.socketpair()
         with silence, other_end:
-            sock = Door(keeper, silence, True).accept()
+            sock = Door(keeper, silence).accept()
         assert sock is not None and sock.getpeername() == client.getsockname()
         sock.close()
     with pytest.raises(BlockingIOError):
@@ -108,7 +108,7 @@ def test_a_client_that_another_process_took_is_no_client(
 ) -> None:
     """Two companions at one socket: the slower one goes on waiting, it does not get stuck."""
     sock = listen(socket.AF_INET, "127.0.0.1", 0)
-    door = Door(sock, word[0], True)
+    door = Door(sock, word[0])
     monkeypatch.setattr(door_module, "_waiter", lambda *_: type("Hasty", (), {"wait": lambda self: True})())
     assert door.accept() is None
     door.close()
@@ -122,7 +122,7 @@ def test_a_kernel_without_exclusive_waiting_will_do(
         pytest.skip("this system has no epoll")
     monkeypatch.setattr(select, "EPOLLEXCLUSIVE", 1 << 25)
     sock = listen(socket.AF_INET, "127.0.0.1", 0)
-    door = Door(sock, word[0], False)
+    door = Door(sock, word[0])
     with caller(sock)():
         accepted = door.accept()
         assert accepted is not None

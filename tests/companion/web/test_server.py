@@ -118,7 +118,7 @@ def test_sockets_that_were_handed_in_are_served(tmp_path: Path) -> None:
     keepers += [door.listen(family, address, port) for family, address in families[1:]]
     world = World(tmp_path, port=port)
     thread = serve_handed_in(world, *keepers)
-    assert world.server.handed_in() == [address for _, address in families]
+    assert world.server.handed_in == [address for _, address in families]
     for _, address in families:
         with Talk(port, address) as talk:
             assert talk.ask("GET", "/settings").status == 200
@@ -135,7 +135,7 @@ def test_what_was_not_handed_in_is_bound(tmp_path: Path) -> None:
     with door.listen(socket.AF_INET, "127.0.0.1", 0) as keeper:
         world = World(tmp_path, port=keeper.getsockname()[1])
         thread = serve_handed_in(world, keeper)
-        assert world.server.handed_in() == ["127.0.0.1"]
+        assert world.server.handed_in == ["127.0.0.1"]
         assert len(world.server._doors) == (2 if has_ipv6() else 1)
         world.stop()
         thread.join()
