@@ -1,9 +1,12 @@
 """What routes get and give."""
 
+import math
+
 import pytest
 
 from companion.core.errors import BadRequest
-from companion.web.messages import Request, Response, error_response, json_response
+from companion.core.hub import Subscription
+from companion.web.messages import Request, Response, Stream, error_response, json_response
 
 
 def test_a_request_reads_its_body_when_asked() -> None:
@@ -16,6 +19,12 @@ def test_a_request_without_a_body_has_no_value() -> None:
     """An empty text is no JSON; the parser's words are passed on."""
     with pytest.raises(BadRequest, match="Invalid JSON: "):
         Request("POST", "/").json(10)
+
+
+def test_a_stream_without_wishes_has_no_ids_and_is_not_watched() -> None:
+    """Who needs either says so."""
+    stream = Stream(Subscription("", lambda: None), lambda ended: None)
+    assert (stream.event_id, stream.look_s) == (None, math.inf)
 
 
 def test_answers_are_json() -> None:

@@ -25,11 +25,33 @@ def save(world: World, body: bytes) -> object:
 
 
 def test_there_are_exactly_five_switches(world: World) -> None:
-    """All booleans, in this order; no providers yet."""
+    """All booleans, in this order; here without any outside program."""
     with world.talk() as talk:
         answer = talk.ask("GET", "/settings")
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
     assert answer.body == json.dumps(OFF, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(
+    ("program", "name"), [("gh", "githubEnabled"), ("herdr", "herdrEnabled"), ("jira", "jiraEnabled")]
+)
+def test_what_is_enabled_follows_the_programs(world: World, program: str, name: str) -> None:
+    """One that a variable names counts unchecked, one on the path when it can be run; read-only."""
+    world.environ[f"{program.upper()}_PATH"] = "/no/such/program"
+    with world.talk() as talk:
+        assert talk.ask("GET", "/settings").json() == {**OFF, name: True}
+        world.environ.clear()
+        path = world.folder / "bin" / program
+        path.parent.mkdir()
+        path.write_text("#!/bin/sh\n")
+        world.environ["PATH"] = str(path.parent)
+        assert talk.ask("GET", "/settings").json() == OFF
+        path.chmod(0o755)
+        assert save(world, b'{"autofocus": true, "%b": false}' % name.encode()) == {
+            **OFF,
+            "autofocus": True,
+            name: True,
+        }
 
 
 @pytest.mark.parametrize("name", ["autofocus", "linkEnrichment"])
