@@ -18,6 +18,9 @@ TRANSPORTS = ("http", "command")
 Outcome = Union[InstallReport, Exception]
 """What became of one integration: the report, or why it was refused."""
 
+# What is there already is kept up to date, whether its agent was found or not.
+_OURS = ("installed", "outdated")
+
 NOT_FOUND = "not found on this machine"
 """What is said of an agent of which nothing is there."""
 
@@ -141,7 +144,7 @@ def _done(
         if removing:
             return integration.uninstall(context)
         found = integration.presence(context) is not None
-        if not found and skipping and integration.inspect(context).state == "absent":
+        if skipping and not found and integration.inspect(context).state not in _OURS:
             hint = f"Connect it all the same: mdello.pyz install {name}"
             return InstallReport(f"{integration.TITLE}: {NOT_FOUND}, so not connected", (hint,))
         report = integration.install(context)

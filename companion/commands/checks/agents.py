@@ -28,7 +28,8 @@ def check(
     found: List[Finding] = []
     for name, integration in integrations.items():
         inspection = integration.inspect(context)
-        found += _installation(name, integration, inspection, context)
+        here = name not in hooked or integration.presence(context) is not None
+        found += _installation(name, integration.TITLE, inspection, here)
         if name not in hooked:
             continue
         tally = _tally_of(health, "harnesses" if hooked[name] else "clients", name)
@@ -39,13 +40,10 @@ def check(
     return found
 
 
-def _installation(
-    name: str, integration: Integration, found: Inspection, context: InstallContext
-) -> List[Finding]:
+def _installation(name: str, title: str, found: Inspection, here: bool) -> List[Finding]:
+    """``here``: the agent was found on this machine, or it is none."""
     again = f"mdello.pyz install {name}"
-    title = integration.TITLE
     if found.state == "absent":
-        here = integration.presence(context) is not None
         text = f"{title}: {'' if here else 'not found on this machine, and '}not installed"
         return [unknown(SECTION, "; ".join((text, *found.notes)), f"Install it: {again}" if here else "")]
     if found.state == "foreign":
@@ -56,7 +54,7 @@ def _installation(
         findings = [wrong(SECTION, text, f"Renew it: {again}")]
     else:
         findings = [ok(SECTION, f"{title}: installed at {found.place}")]
-    if integration.presence(context) is None:
+    if not here:
         findings.append(unknown(SECTION, f"{title}: not found on this machine"))
     return [*findings, *_loading(title, found)]
 

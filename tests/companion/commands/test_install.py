@@ -68,6 +68,9 @@ def test_agents_that_are_not_here_are_left_out_and_named(machine: Any) -> None:
     assert headlines(done.stdout)[1] == "OpenCode: not found on this machine, so not connected"
     assert "mdello.pyz install opencode" in done.stdout
     assert not (machine.home / ".config").exists()
+    foreign = machine.home / ".config" / "opencode" / "plugins" / "mdello-companion.js"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("// mine")  # Nothing that keeps the others: it is nobody's business.
     told = json.loads(machine("install", "--json").stdout)
     assert [each["harness"] for each in told] == ["pi", "opencode", "claude"]
     assert "not found" in told[1]["message"] and told[1]["changed"] is False

@@ -92,7 +92,9 @@ def test_what_is_not_here_is_said_whether_installed_or_not() -> None:
 
 
 def test_what_is_no_agent_is_not_asked_for_events() -> None:
-    """The service reports nothing."""
+    """The service reports nothing, and can be installed wherever we run."""
+    ((_, text, hint),) = check(Inspection("absent", "/place", None), hooked=SERVICE, found=False)
+    assert "not found" not in text and "mdello.pyz install some" in hint
     told = " ".join(text for _, text, _ in check(INSTALLED, health(), "2026-01-01T00:00:00.000Z", SERVICE))
     assert "event" not in told.replace("its events", "") and "report" not in told
 
