@@ -3,6 +3,9 @@
 from typing import Tuple
 
 from adapters import defaults
+from adapters.opencode.history import read_sessions as read_sessions
+from adapters.opencode.history import session_files as session_files
+from adapters.opencode.history import sessions_root as sessions_root
 from adapters.opencode.install import inspect as inspect
 from adapters.opencode.install import install as install
 from adapters.opencode.install import presence as presence
@@ -13,7 +16,8 @@ NAME = "opencode"
 TITLE = "OpenCode"
 """For people."""
 ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
-    ("OPENCODE_SESSIONS_DB", "opencode sessions read by backfill (opencode/opencode.db in XDG_DATA_HOME)"),
+    ("OPENCODE_DB", "OpenCode's database (opencode/opencode.db in XDG_DATA_HOME)"),
+    ("OPENCODE_SESSIONS_DB", "opencode sessions read by backfill (OpenCode's database)"),
 )
 """Variables that this adapter reads."""
 
@@ -23,7 +27,5 @@ EVENTS = defaults.no_events
 session_of = defaults.no_session_of
 translate = defaults.no_translate
 
+# A session is found by its id, in a store of many; nothing asks for one by a file of its own.
 read_session = defaults.no_read_session
-read_sessions = defaults.no_read_sessions
-session_files = defaults.no_session_files
-sessions_root = defaults.no_sessions_root

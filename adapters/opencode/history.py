@@ -77,8 +77,8 @@ def _add_database(
     path: Path, sieve: Sieve, index: Index, open_until_read: ExitStack, report: ReadReport
 ) -> None:
     try:
-        from adapters.opencode.database import Database
-    except ImportError:  # Some builds of Python have no SQLite.
+        from adapters.opencode.database import Database  # noqa: PLC0415 - not every Python has SQLite
+    except ImportError:
         report.skipped.append((str(path), "this Python has no sqlite3 module"))
         report.incomplete = True
         return

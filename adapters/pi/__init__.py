@@ -3,6 +3,10 @@
 from typing import Tuple
 
 from adapters import defaults
+from adapters.pi.history import read_session as read_session
+from adapters.pi.history import read_sessions as read_sessions
+from adapters.pi.history import session_files as session_files
+from adapters.pi.history import sessions_root as sessions_root
 from adapters.pi.install import inspect as inspect
 from adapters.pi.install import install as install
 from adapters.pi.install import presence as presence
@@ -14,7 +18,8 @@ TITLE = "Pi"
 """For people."""
 ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
     ("PI_CODING_AGENT_DIR", "Pi's folder (~/.pi/agent)"),
-    ("PI_SESSIONS_DIR", "pi sessions read by backfill (sessions in Pi's folder)"),
+    ("PI_CODING_AGENT_SESSION_DIR", "where Pi keeps its sessions (sessions in Pi's folder)"),
+    ("PI_SESSIONS_DIR", "pi sessions read by backfill (where Pi keeps them)"),
 )
 """Variables that this adapter reads."""
 KNOWN_BY_FILE = True
@@ -24,8 +29,3 @@ KNOWN_BY_FILE = True
 EVENTS = defaults.no_events
 session_of = defaults.no_session_of
 translate = defaults.no_translate
-
-read_session = defaults.no_read_session
-read_sessions = defaults.no_read_sessions
-session_files = defaults.no_session_files
-sessions_root = defaults.no_sessions_root

@@ -7,9 +7,9 @@ import socket
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Union
 
-from adapters.contract import Adapter, ReadReport
+from adapters.contract import Adapter, AdapterError, ReadReport
 from companion.core.errors import CompanionError, StorageError, UsageError
 from companion.core.settings import Settings, load
 from companion.history.backfill import Counts
@@ -45,22 +45,32 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def run(args: argparse.Namespace) -> int:
     """Every agent, or the one named. 1, with nothing touched, while a companion is running.
 
-    UsageError for an unknown agent and for more than one, before anything is looked at.
+    An agent whose backfill fails does not stop the others; 1 then too. UsageError for an unknown
+    agent and for more than one, before anything is looked at.
     """
     chosen = _chosen(args.agents)
     settings = load(os.environ)
     if is_held(settings.port):
         print(_refusal(settings), file=sys.stderr)
         return 1
-    results = []
+    outcomes: Dict[str, Union[Result, Exception]] = {}
     for adapter in chosen:
-        results.append(backfill_agent(adapter, settings, Bar(adapter.TITLE)))
-        if not args.json:
-            for line in told(results[-1]):
+        outcome = outcomes[adapter.NAME] = _tried(adapter, settings)
+        if isinstance(outcome, Exception):
+            print(_printable(f"{adapter.NAME}: {outcome}"), file=sys.stderr, flush=True)
+        elif not args.json:
+            for line in told(outcome):
                 print(_printable(line), flush=True)
     if args.json:
-        print(json.dumps({"harnesses": [as_json(each) for each in results]}, indent=2))
-    return 0
+        print(json.dumps({"harnesses": [as_json(*each) for each in outcomes.items()]}, indent=2))
+    return int(any(isinstance(each, Exception) for each in outcomes.values()))
+
+
+def _tried(adapter: Adapter, settings: Settings) -> Union[Result, Exception]:
+    try:
+        return backfill_agent(adapter, settings, Bar(adapter.TITLE))
+    except (AdapterError, CompanionError, OSError) as exc:
+        return exc
 
 
 def is_held(port: int) -> bool:
@@ -99,7 +109,15 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
     cards = Cards(boards.finder)
     log = association_journal(settings.data_path)
     with locked(settings.state_dir):
-        counts = backfill(adapter.NAME, past.sessions, log, cards, iso_utc(now_s), bool(registered))
+        counts = backfill(
+            harness=adapter.NAME,
+            sessions=past.sessions,
+            log=log,
+            cards=cards,
+            now=iso_utc(now_s),
+            any_boards=bool(registered),
+            all_read=not past.report.incomplete,
+        )
     if log.unsaved:  # There was no log, and none could be made.
         raise StorageError(log.problem or f"Cannot write {settings.data_path}")
     past.report.skipped += cards.unreadable.items()
@@ -117,13 +135,13 @@ def _chosen(names: Sequence[str]) -> List[Adapter]:
     if wrong:
         what = "Unknown agent" if wrong[0] not in ADAPTERS else "One agent at a time, surplus"
         raise UsageError(f"Usage: {_usage()}\n{what}: {wrong[0]}. See mdello.pyz help.")
-    return [ADAPTERS[name] for name in names or ADAPTERS]
+    return [ADAPTERS[name] for name in names or sorted(ADAPTERS)]
 
 
 def _usage() -> str:
     from adapters.registry import ADAPTERS
 
-    return f"mdello.pyz backfill [{'|'.join(ADAPTERS)}] [--json]"
+    return f"mdello.pyz backfill [{'|'.join(sorted(ADAPTERS))}] [--json]"
 
 
 def _refusal(settings: Settings) -> str:
@@ -150,9 +168,13 @@ def told(result: Result) -> List[str]:
 def _notes(result: Result) -> List[str]:
     report = result.report
     lines = []
+    looked_at = report.records + report.damaged
+    if looked_at and report.records <= sum(report.unknown.values()):
+        lines.append(f"ALARM: parsed 0 of {_number(looked_at, 'record')}. Has the format changed?")
     if result.counts.kept:
         kept = _number(result.counts.kept, "association")
-        lines.append(f"Kept {kept} without a session: their cards cannot be looked at now.")
+        why = "not all sessions could be read" if report.incomplete else "their cards cannot be looked at now"
+        lines.append(f"Kept {kept} without a session: {why}.")
     if result.without_uuid:
         lines.append("Worked on, but without a uuid (mdello.pyz board repair, then backfill again):")
         lines += _listed(result.without_uuid)
@@ -185,15 +207,18 @@ def _printable(line: str) -> str:
     return shown.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
-def as_json(result: Result) -> Dict[str, object]:
+def as_json(harness: str, result: Union[Result, Exception]) -> Dict[str, object]:
     """The result for programs; the names of the counts are those of :class:`Counts`."""
+    if isinstance(result, Exception):
+        return {"harness": harness, "error": str(result)}
     report = result.report
     return {
-        "harness": result.harness,
+        "harness": harness,
         **asdict(result.counts),
         "withoutUuid": result.without_uuid,
         "records": report.records,
         "damaged": report.damaged,
+        "incomplete": report.incomplete,
         "unknown": report.unknown,
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
     }
@@ -221,7 +246,8 @@ class Bar:
         share = progress.size_bytes / progress.size_total_bytes if progress.size_total_bytes else 1.0
         cells = int(_BAR_CELLS * share)
         bar = "#" * cells + "." * (_BAR_CELLS - cells)
-        line = f"{self._title} [{bar}] {share:4.0%} {progress.files}/{progress.files_total} files"
+        line = f"{self._title} [{bar}] {share:4.0%} "
+        line += f"{progress.files}/{progress.files_total} files, {progress.sessions} sessions"
         if line != self._shown:
             print("\r" + line, end="", file=sys.stderr, flush=True)
             self._shown = line

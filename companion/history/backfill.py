@@ -52,7 +52,7 @@ class Counts:
     purged: int
     """Associations that it had and that no session tells of."""
     kept: int
-    """The same, but kept because their cards cannot be looked at now."""
+    """The same, but kept because their cards, or some sessions, cannot be looked at now."""
 
 
 @dataclass
@@ -90,16 +90,20 @@ def backfill(
     cards: Cards,
     now: str,
     any_boards: bool,
+    all_read: bool = True,
 ) -> Counts:
     """Rebuild the log. Nothing else may write it meanwhile; StorageError leaves it as it was.
 
     ``any_boards`` False: no board is registered, so no card can be looked at, and nothing is purged.
+    ``all_read`` False: there may be more sessions than these, so nothing is purged either.
     """
     seen = cards.finder.scan()
     old = log.read()
 
     def is_hidden(association: Association) -> bool:
-        """Whether the card is not seen, and might be where nothing can be seen."""
+        """Whether the card is not seen, and might be where nothing can be seen; or its session."""
+        if not all_read:
+            return True
         if any_boards and seen.complete and not cards.unreadable:
             return False
         if association.card_uuid:

@@ -34,6 +34,8 @@ class Progress:
     size_bytes: int
     """Their bytes."""
     size_total_bytes: int
+    sessions: int = 0
+    """Sessions found; a database is one file with many."""
 
 
 @dataclass
@@ -56,16 +58,21 @@ def scan(
     Never raises for foreign files; what could not be read stands in the report.
     """
     result = Scan()
-    files = list(adapter.session_files(root, now_s - WINDOW_S, result.report))
+    report, sessions, since_s = result.report, result.sessions, now_s - WINDOW_S
+    files = list(adapter.session_files(root, since_s, report))
     sizes = [_size(path) for path in files]
     done, total = 0, sum(sizes)
     on_progress(Progress(0, len(files), 0, total))
     for number, (path, size) in enumerate(zip(files, sizes), 1):
-        session = adapter.read_session(path, needles, None, result.report)
-        if session.session_file is not None:
-            result.sessions.append(session)
+        report.share = 0.0
+        for session in adapter.read_sessions(path, needles, since_s, report):
+            if session.session_file is not None:
+                sessions.append(session)
+            if report.share:
+                part = int(size * min(report.share, 1.0))
+                on_progress(Progress(number - 1, len(files), done + part, total, len(sessions)))
         done += size
-        on_progress(Progress(number, len(files), done, total))
+        on_progress(Progress(number, len(files), done, total, len(sessions)))
     return result
 
 

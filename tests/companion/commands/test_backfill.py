@@ -15,7 +15,6 @@ import pytest
 
 from companion.commands import backfill
 from companion.commands.backfill import SHOWN_LINES
-from companion.core.errors import CompanionError
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -117,7 +116,7 @@ def test_backfill_tells_what_it_did_and_a_second_run_changes_nothing(place: Plac
         "updatedAt": "2026-01-02T00:00:00.000Z",
     }
     before = place.log.read_bytes()
-    code, out, _ = place.run()
+    code, out, _ = place.run("claude")
     assert "Added 0; 1 already existed, 0 stale purged." in out
     assert place.log.read_bytes() == before
 
@@ -149,7 +148,9 @@ def test_held_port_ends_it_before_anything_is_read(
     assert out == "" and "4567" in err
 
 
-def test_companion_that_starts_meanwhile_keeps_its_log(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_companion_that_starts_meanwhile_keeps_its_log(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It holds the port by the time that everything is read: the log is its own now."""
     place.session("s-1", f"work on {place.card('one', 'u-1')}")
     place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old")
@@ -158,8 +159,10 @@ def test_companion_that_starts_meanwhile_keeps_its_log(place: Place, monkeypatch
     monkeypatch.setattr(backfill, "is_held", lambda port: next(answers))
     for name, value in place.environ.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(CompanionError, match=str(place.port)):
-        backfill.run(argparse.Namespace(agents=["claude"], json=False))
+    assert backfill.run(argparse.Namespace(agents=["claude"], json=False)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("claude: ") and str(place.port) in err
     assert place.log.read_bytes() == before
 
 
@@ -184,7 +187,7 @@ def test_json_tells_everything(place: Place) -> None:
     bad = place.session("s-2", "hello")
     bad.write_text(bad.read_text() + '{"type":"new-thing"}\nhalf a line')
     (place.sessions / "agent-1.jsonl").write_text("{}\n")
-    code, out, _ = place.run("--json")
+    code, out, _ = place.run("claude", "--json")
     (told,) = json.loads(out)["harnesses"]
     assert code == 0
     assert told == {
@@ -199,6 +202,7 @@ def test_json_tells_everything(place: Place) -> None:
         "withoutUuid": [str(plain)],
         "records": 3,
         "damaged": 1,
+        "incomplete": False,
         "unknown": {"new-thing": 1},
         "skipped": [
             {
@@ -220,7 +224,7 @@ def test_what_was_left_out_fits_a_screen(place: Place) -> None:
     for number in range(40):
         (place.sessions / f"{number}.jsonl").write_text(json.dumps(side) + "\n")
     place.session("s", "hello\x1b[31m")
-    code, out, _ = place.run()
+    code, out, _ = place.run("claude")
     assert code == 0
     assert "Left out (40):" in out
     assert f"and {40 - SHOWN_LINES} more (--json shows all)" in out
@@ -295,7 +299,7 @@ def test_log_that_cannot_be_made_is_an_error(place: Place, tmp_path: Path) -> No
     """Nothing is claimed that was not saved."""
     place.session("s-1", f"work on {place.card('one', 'u-1')}")
     (tmp_path / "file").write_text("")
-    code, out, err = place.run(MDELLO_COMPANION_DATA=str(tmp_path / "file/x/companion.jsonl"))
+    code, out, err = place.run("claude", MDELLO_COMPANION_DATA=str(tmp_path / "file/x/companion.jsonl"))
     assert (code, out) == (1, "")
     assert "companion.jsonl" in err
 

@@ -4,13 +4,14 @@ import json
 import os
 import unicodedata
 from pathlib import Path
-from typing import List
+from typing import Iterator, List, Tuple, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters import claude
+from adapters.contract import Adapter, PastSession, ReadReport
 from companion.history.scanner import WINDOW_S, Progress, needles_for, scan
 
 NOW_S = 1_800_000_000.0
@@ -68,7 +69,40 @@ def test_progress_counts_files_and_bytes(tmp_path: Path) -> None:
     size = (tmp_path / "a.jsonl").stat().st_size
     seen: List[Progress] = []
     scan(claude, tmp_path, (), NOW_S, seen.append)
-    assert seen == [Progress(number, 2, number * size, 2 * size) for number in range(3)]
+    assert seen == [Progress(number, 2, number * size, 2 * size, number) for number in range(3)]
+
+
+def test_progress_within_a_file_of_many_sessions(tmp_path: Path) -> None:
+    """A reader that tells its share moves the bar session by session; one without id is not lost."""
+    (tmp_path / "store").write_bytes(b"x" * 1000)
+    agent = ManySessions(tmp_path / "store", 4)
+    seen: List[Progress] = []
+    found = scan(cast(Adapter, agent), tmp_path, (), NOW_S, seen.append)
+    assert [each.session_id for each in found.sessions] == ["0", "1", "2", "3"]
+    assert agent.asked_since == NOW_S - WINDOW_S
+    assert [(each.files, each.size_bytes, each.sessions) for each in seen] == [
+        *((0, 0, 0), (0, 250, 1), (0, 500, 2), (0, 750, 3), (0, 1000, 4)),
+        (1, 1000, 4),
+    ]
+
+
+class ManySessions:
+    """An agent with one store for everything."""
+
+    def __init__(self, store: Path, count: int) -> None:
+        self.store, self.count = store, count
+        self.asked_since = 0.0
+
+    def session_files(self, root: Path, newer_than_s: float, report: ReadReport) -> Iterator[Path]:
+        yield self.store
+
+    def read_sessions(
+        self, path: Path, needles: Tuple[bytes, ...], newer_than_s: float, report: ReadReport
+    ) -> Iterator[PastSession]:
+        self.asked_since = newer_than_s
+        for number in range(self.count):
+            report.share = (number + 1) / self.count
+            yield PastSession(str(number), str(path), None, ())
 
 
 @pytest.mark.parametrize(

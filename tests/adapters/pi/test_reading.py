@@ -1,0 +1,272 @@
+"""The reader that searches bytes against one that parses every line: the same, whatever is written."""
+
+import json
+import os
+import re
+import runpy
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters import jsonl
+from adapters.contract import ReadReport
+from adapters.pi import history
+from companion.history.scanner import needles_for
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/pi"
+slow_read = runpy.run_path(str(FIXTURES / "slow_reader.py"))["read"]
+
+BOARDS = ["/home/dev/board", "/srv/B\u00fccher/\u770b\u677f", "/x/kb"]
+FOLDERS = [
+    *("/home/dev/board", "/home/dev//board", "/home/x/../dev/board", "/home/dev/boards", ""),
+    *("/srv/B\u00fccher/\u770b\u677f", "/srv/Bu\u0308cher/\u770b\u677f", "/x/kb", "/x//kb", "/keyboard"),
+]
+RELATIVE = ["", "board/", "./board/", "../board/", "sub/../", "kb/", "\u770b\u677f/"]
+NAMES = ["card.md", "a b.md", "it.MD", "\u00fc.md", "card.txt", ".md", 'q"x.md', "\U0001f600.md"]
+STAMPS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 9)] + ["2027", "", "zz", "2026\u00e9", 'q"']
+CWDS: List[Any] = ["/home/dev/board", "/home/dev", "/srv/B\u00fccher", "/x/kb", "/home/dev/board/s", None, 5]
+
+sampled = st.sampled_from
+paths = st.builds("{}/{}".format, sampled(FOLDERS), sampled(NAMES))
+tool_paths = st.builds("{}{}".format, sampled(RELATIVE), sampled(NAMES)) | paths | sampled([5, None])
+texts = st.lists(sampled(["look at ", "\n"]) | paths | st.text(max_size=8), max_size=5).map("".join)
+ids = sampled(["c1", "c2", "c3", "\u00fc", 'x"y', "", 5])
+stamps = sampled(STAMPS)
+text_blocks = st.fixed_dictionaries({"type": sampled(["text", "image"]), "text": texts})
+calls = st.fixed_dictionaries(
+    {
+        "type": sampled(["toolCall"]),
+        "id": ids,
+        "name": sampled(["write", "edit", "read", "Write"]),
+        "arguments": st.fixed_dictionaries({"path": tool_paths, "content": texts}),
+    }
+)
+contents = texts | st.lists(text_blocks | calls | sampled([None, 5]), max_size=4)
+talks = st.fixed_dictionaries(
+    {"role": sampled(["user", "assistant"]), "content": contents},
+    optional={"timestamp": stamps | sampled([5]), "usage": st.dictionaries(sampled(["timestamp"]), stamps)},
+)
+results = st.fixed_dictionaries(
+    {
+        "role": sampled(["toolResult"]),
+        "toolCallId": ids,
+        "toolName": sampled(["write", "edit", "read"]),
+        "content": contents,
+    },
+    optional={"isError": sampled([True, False, False])},
+)
+others = st.fixed_dictionaries(
+    {"role": sampled(["system", "bashExecution", "custom", "hookMessage", "new", 5]), "content": contents}
+)
+messages = st.fixed_dictionaries(
+    {"type": sampled(["message"])},
+    optional={
+        "id": sampled(["e-1", 'e"1', "e{1"]),
+        "parentId": sampled([None, "e-0"]),
+        "timestamp": stamps | sampled([5, None]),
+        "message": talks | talks | results | others | texts,
+    },
+)
+headers = st.fixed_dictionaries(
+    {"type": sampled(["session"])},
+    optional={
+        "version": sampled([1, 3]),
+        "id": sampled(["s-1", "s-2", "", 5]),
+        "timestamp": stamps,
+        "cwd": sampled(CWDS),
+        "parentSession": paths,
+    },
+)
+entries = (
+    messages
+    | messages
+    | messages
+    | headers
+    | st.fixed_dictionaries(
+        {"type": sampled(["compaction", "custom_message", "label", "newer", 5])},
+        optional={
+            "timestamp": stamps,
+            "summary": texts,
+            "message": talks,
+            "details": st.just({"a": {"b": 1}}),
+        },
+    )
+)
+
+
+@st.composite
+def lines(draw: Any) -> bytes:
+    """One line: an entry in some order and spelling, or something damaged."""
+    entry: Dict[str, Any] = draw(entries)
+    if draw(sampled([True, False, False])):
+        entry = {name: entry[name] for name in draw(st.permutations(list(entry)))}
+    separators = draw(sampled([(",", ":"), (",", ":"), (", ", ": "), (" , ", " : ")]))
+    text = json.dumps(entry, ensure_ascii=draw(st.booleans()), separators=separators)
+    spelling = draw(st.integers(0, 5))
+    if spelling == 0:
+        text = text.replace("/", "\\/")
+    if spelling == 1:
+        text = text.replace("/", draw(sampled(["\\u002f", "\\u002F"])))
+    if spelling == 2:
+        text = re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), text)
+    line = text.encode("utf-8", errors="replace")
+    damage = draw(st.integers(0, 24))
+    if damage == 0:
+        line = line[: draw(st.integers(0, len(line)))]
+    elif damage == 1:
+        line = line + line
+    elif damage == 2:
+        line = b"\0\0" + line + b"\r"
+    elif damage == 3:
+        line = b"  " + line + b" "
+    elif damage == 4:
+        line = line.replace(b"a", b"\xff")
+    elif damage == 5:
+        line = draw(sampled([b"", b"null", b"[1]", b'"text"', b"\0\0", b"oops", b"\xef\xbb\xbf{}"]))
+    return line
+
+
+@settings(max_examples=400)
+@given(
+    content=st.lists(lines(), max_size=14),
+    last_end=st.booleans(),
+    block_bytes=sampled([16, 100, 1000, 256 * 1024]),
+    boards=sampled([BOARDS[:1], BOARDS[1:2], BOARDS[2:], BOARDS[:2], BOARDS]),
+    cwd=sampled([None, None, "/home/dev/board", "/home/dev"]),
+)
+def test_same_as_parsing_every_line(
+    tmp_path_factory: pytest.TempPathFactory,
+    content: List[bytes],
+    last_end: bool,
+    block_bytes: int,
+    boards: List[str],
+    cwd: Any,
+) -> None:
+    """Escapes, orders, block edges, damage: id, time and cards on the boards agree."""
+    path = tmp_path_factory.getbasetemp() / "generated.jsonl"
+    path.write_bytes(b"\n".join(content) + (b"\n" if last_end else b""))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonl, "BLOCK_BYTES", block_bytes)
+        fast = history.read_session(path, needles_for(boards), cwd, ReadReport())
+        everything = history.read_session(path, (), cwd, ReadReport())
+    session, newest, cards, _ = slow_read(path, cwd)
+    assert (fast.session_id, fast.updated_at) == (session, newest)
+    assert on_boards(fast.card_paths, boards) == on_boards(cards, boards)
+    assert everything.updated_at == newest
+    assert list(everything.card_paths) == cards
+
+
+def on_boards(paths: Any, boards: List[str]) -> List[str]:
+    """The paths of cards that lie directly in one of the folders."""
+    at_boards = [path for path in paths if os.path.dirname(os.path.normpath(path)) in boards]
+    return [path for path in at_boards if path.endswith(".md")]
+
+
+@pytest.mark.parametrize("path", sorted((FIXTURES / "history").glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("block_bytes", [16, 333, 256 * 1024])
+def test_same_for_every_fixture(path: Path, block_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of real runs, wherever the blocks are cut."""
+    monkeypatch.setattr(jsonl, "BLOCK_BYTES", block_bytes)
+    session, newest, cards, damaged = slow_read(path)
+    report = ReadReport()
+    found = history.read_session(path, needles_for(["/home/dev/project/board"]), None, report)
+    assert (found.session_id, found.updated_at) == (session, newest)
+    assert list(found.card_paths) == cards
+    assert (report.damaged, report.unknown, report.skipped) == (damaged, {}, [])
+    assert report.records == len(path.read_bytes().splitlines())
+
+
+def test_few_lines_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a session as the program writes it, only lines that lead to a card are parsed."""
+    parsed: List[bytes] = []
+
+    def parse(line: bytes) -> object:
+        parsed.append(line)
+        return jsonl.parse(line)
+
+    monkeypatch.setattr("adapters.pi.reading.parse", parse)
+    header = {"type": "session", "id": "s", "timestamp": stamp(0), "cwd": "/home/dev/project"}
+    content = [dump(header)]
+    for number in range(1, 50):
+        content.append(talk(number, role="user", content="no card.md, no board"))
+        output = [{"type": "text", "text": "/home/dev/board/seen.md"}]
+        content.append(talk(number, role="toolResult", toolCallId="c", toolName="bash", content=output))
+    content[20] = talk(20, role="user", content="see /home/dev/board/card.md")
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"\n".join(content))
+    found = history.read_session(path, needles_for(["/home/dev/board"]), None, ReadReport())
+    assert found.updated_at == stamp(49)
+    assert found.card_paths == ("/home/dev/board/card.md",)
+    assert len(parsed) <= 4
+
+
+def test_unknown_types_and_roles_are_counted(tmp_path: Path) -> None:
+    """By name, at most a hundred names; known ones are not."""
+    path = tmp_path / "t.jsonl"
+    content = [dump({"type": f"kind-{number}"}) for number in range(120)]
+    content = [dump({"type": "session", "id": "s"}), talk(1, role="robot"), talk(2, role="robot"), *content]
+    path.write_bytes(b"\n".join(content))
+    report = ReadReport()
+    history.read_session(path, (), None, report)
+    assert report.unknown["message of role robot"] == 2
+    assert report.unknown["kind-0"] == 1
+    assert len(report.unknown) == 100
+
+
+def test_header_that_comes_late_is_heard_in_time(tmp_path: Path) -> None:
+    """A relative path in front of it leads to a card by the folder that only it names."""
+    path = tmp_path / "t.jsonl"
+    call = {"type": "toolCall", "id": "c", "name": "write", "arguments": {"path": "card.md"}}
+    content = [
+        talk(1, role="assistant", content=[call]),
+        talk(2, role="toolResult", toolCallId="c", toolName="write", content=[], isError=False),
+        dump({"type": "session", "id": "s", "timestamp": stamp(3), "cwd": "/home/dev/board"}),
+    ]
+    path.write_bytes(b"\n".join(content))
+    report = ReadReport()
+    found = history.read_session(path, needles_for(["/home/dev/board"]), None, report)
+    assert found.card_paths == ("/home/dev/board/card.md",)
+    assert report.records == 3
+
+
+@pytest.mark.parametrize("where", ["front", "middle", "end"])
+def test_huge_lines(tmp_path: Path, where: str) -> None:
+    """A line above the limit: an image in the user's message, the content of a file that was written."""
+    big = {"type": "image", "data": "x" * 3_000_000}
+    text = {"type": "text", "text": "see /home/dev/board/seen.md"}
+    call = {"type": "toolCall", "id": "c", "name": "write", "arguments": {"path": "/home/dev/board/w.md"}}
+    call["arguments"]["content"] = "y" * 3_000_000  # type: ignore[index]
+    blocks = {"front": [big, text], "middle": [big, text, big], "end": [text, big]}[where]
+    header = dump({"type": "session", "id": "s", "timestamp": stamp(0), "cwd": "/home/dev/project"})
+    content = [
+        talk(1, role="user", content=blocks),
+        talk(2, role="assistant", content=[call]),
+        talk(3, role="toolResult", toolCallId="c", toolName="write", content=[], details="z" * 3_000_000),
+        talk(
+            4, role="toolResult", toolCallId="d", toolName="bash", content="/home/dev/board/no.md" * 200_000
+        ),
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"\n".join([header, *content]))
+    report = ReadReport()
+    found = history.read_session(path, needles_for(["/home/dev/board"]), None, report)
+    assert found.card_paths == ("/home/dev/board/seen.md", "/home/dev/board/w.md")
+    assert found.updated_at == stamp(4)
+    assert (report.records, report.damaged, report.skipped) == (5, 0, [])
+
+
+def dump(entry: Dict[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def stamp(number: int) -> str:
+    return f"2026-01-02T03:04:{number:02}.000Z"
+
+
+def talk(number: int, **message: Any) -> bytes:
+    """A message's line, as the program spells it."""
+    head = {"type": "message", "id": f"e{number}", "parentId": None, "timestamp": stamp(number)}
+    return dump({**head, "message": {**message, "timestamp": 1796068883000}})
