@@ -5,7 +5,7 @@ Everything that changes an association goes through here, one change at a time. 
 append to the journal, and handing frames to the hub, which never waits. The exceptions are rare:
 forgetting, and a reconcile that found a card moved or gone, rewrite the log.
 
-Order of locks: reconcile, link watch, ledger, then journal or hub. Nobody calls upwards.
+Order of locks: reconcile, link watch, ledger, then journal, hub or labels. Nobody calls upwards.
 """
 
 import threading

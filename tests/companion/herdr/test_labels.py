@@ -253,6 +253,20 @@ def test_a_failed_sync_empties_the_labels(
     assert labels.table() and labels.problem is None
 
 
+def test_a_failed_sync_is_told_to_the_debug_log(
+    herdr: FakeHerdr, labels: HerdrLabels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the contract's words."""
+    said = []
+    monkeypatch.setattr(module, "debug_event", lambda message, details: said.append((message, details)))
+    labels.refresh([])
+    herdr.misbehave(agent="garbage")
+    labels.refresh([])
+    assert said == [
+        ("herdr state sync failed", {"error": "herdr answered with something else than JSON"}),
+    ]
+
+
 def test_a_program_that_is_not_there_is_told(environ: Dict[str, str], labels: HerdrLabels) -> None:
     """A configured path is taken unchecked."""
     environ["HERDR_PATH"] = "/nowhere/herdr"
