@@ -27,8 +27,9 @@ def put(
     changed: List[Path] = []
     with made_folders.opened(context.home, _record(context)) as made:
         try:
-            for folder in folders:
-                made.hold_folder(Path(os.path.realpath(folder)))
+            for folder in (Path(os.path.realpath(each)) for each in folders):
+                new += [] if folder.is_dir() else [folder]
+                made.hold_folder(folder)
             everything: Dict[Path, Union[bytes, str]] = {**files, **links}
             for path, wanted in everything.items():
                 place = placing.real_place(path)
@@ -42,8 +43,10 @@ def put(
                 changed.append(path)
         except BaseException:
             for place in new:
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError):  # A folder, or not there yet.
                     os.unlink(place)
+            with contextlib.suppress(OSError):
+                made.release(*new)
             raise
     return changed
 

@@ -93,6 +93,7 @@ def uninstall(context: InstallContext) -> InstallReport:
     found = _look(folder)
     _refuse(found, "Refusing to remove unmanaged")
     if not found.units and not found.links:
+        owned.take_away(context, _paths(folder))  # What an install that was killed has left.
         return InstallReport(f"Removed the companion's service: there was none at {folder / SERVICE}")
     manager = UserManager(context)
     manager.ask("daemon-reload")

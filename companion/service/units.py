@@ -26,7 +26,7 @@ Description=mdello companion: which agent session works on which card
 Requires={socket}
 After={socket}
 StartLimitIntervalSec=60
-StartLimitBurst=30
+StartLimitBurst=10
 
 [Service]
 ExecStart={command}
