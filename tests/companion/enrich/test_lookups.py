@@ -405,16 +405,21 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The longest unused goes; asking for it, or finding it again, is a use."""
     monkeypatch.setattr(lookups_module, "MOST_ITEMS", 3)
     lookups = Lookups(NoPrograms({}), NEVER_S)
-    urls = [issue(number) for number in range(1, 6)]
-    for url in urls[:3]:
-        assert Reader(lookups, [url]).next()["errors"] == []
-        eventually(lambda url=url: url in lookups._items)  # type: ignore[misc]
-    with lookups._changed:
-        assert list(lookups._items) == urls[:3]
-    Reader(lookups, [urls[0]])
-    eventually(lambda: list(lookups._items) == [urls[1], urls[2], urls[0]])
-    Reader(lookups, [urls[3]])
-    eventually(lambda: list(lookups._items) == [urls[2], urls[0], urls[3]])
+    urls = [issue(number) for number in range(1, 5)]
+    for asked, expected in (
+        (urls[0], urls[:1]),
+        (urls[1], urls[:2]),
+        (urls[2], urls[:3]),
+        (urls[0], [urls[1], urls[2], urls[0]]),
+        (urls[3], [urls[2], urls[0], urls[3]]),
+    ):
+        reader = Reader(lookups, [asked])
+        reader.next()
+        assert reader.settled(1) == [asked]
+        assert list(lookups._items) == expected
+    # One that is asked for comes to the end before it is found again.
+    monkeypatch.setattr(Lookups, "_begin_round", lambda *_: None)
+    assert Reader(lookups, [urls[2]]).next()["items"] and list(lookups._items)[-1] == urls[2]
     lookups.close()
 
 
