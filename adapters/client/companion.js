@@ -19,6 +19,7 @@ const MAX_EXTRA_CANDIDATES = 1000;
 const MAX_PATH_CHARS = 4096;
 
 const REQUEST_MS = 1000;
+const READ_MS = 10;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30000;
 const MAX_SESSIONS = 200; // Of one process; the one unused for longest is let go.
@@ -323,7 +324,9 @@ function post(url, body) {
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const secure = url.protocol === "https:";
     const socket = secure ? tls.connect({ host, port, servername: host }) : net.connect({ host, port });
-    const timer = setTimeout(settle, REQUEST_MS);
+    // An agent that was too busy to listen for as long may find the answer waiting: that is read first.
+    const late = () => setTimeout(settle, READ_MS).unref();
+    const timer = setTimeout(late, REQUEST_MS);
     timer.unref(); // No post keeps the agent's process alive.
     socket.unref();
     socket.setEncoding("utf8");
