@@ -23,6 +23,8 @@ PI = "1.6.0"
 """The version of Pi that the tests drive."""
 OLD_PI = "0.73.1"
 """The last version of Pi under its old name, which tells less of a run."""
+OPENCODE = "1.18.33"
+"""The version of OpenCode that the tests drive."""
 NODE = "24.21.0"
 """Pi needs a newer Node than many machines have."""
 
@@ -84,6 +86,20 @@ def old_pi() -> Path:
     """The script of the last Pi under its old name. CliMissing when it cannot be had."""
     package = "@mariozechner/pi-coding-agent"
     return fetch("pi", package, OLD_PI, f"{package}/dist/cli.js")
+
+
+def opencode() -> Path:
+    """OpenCode's program. CliMissing when it cannot be had."""
+    system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system(), "other")
+    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(
+        platform.machine().lower(), platform.machine().lower()
+    )
+    package = f"opencode-{system}-{machine}"
+    processor = Path("/proc/cpuinfo")
+    if machine == "x64" and processor.exists() and " avx2" not in processor.read_text("utf-8"):
+        package += "-baseline"
+    package += "-musl" if any(Path("/lib").glob("ld-musl-*")) else ""
+    return fetch("opencode", package, OPENCODE, f"{package}/bin/opencode")
 
 
 def fetch(name: str, package: str, version: str, program: str, scripts: bool = False) -> Path:

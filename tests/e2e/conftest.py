@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e import agent_cli
 from tests.e2e.claude_world import ClaudeWorld
+from tests.e2e.opencode_world import OpenCodeWorld
 from tests.e2e.pi_world import PiWorld
 
 REQUIRE_VARIABLE = "MDELLO_REQUIRE_AGENTS"
@@ -56,6 +57,12 @@ def pi_script() -> Path:
 
 
 @pytest.fixture(scope="session")
+def opencode_program() -> Path:
+    """The pinned OpenCode."""
+    return fetched(agent_cli.opencode)
+
+
+@pytest.fixture(scope="session")
 def tmux() -> str:
     """tmux, for the tests that look at the terminal UI."""
     return shutil.which("tmux") or _missing("tmux is not installed (the terminal UI is driven in it)")
@@ -93,5 +100,15 @@ def pi_world(tmp_path: Path, pyz: Path, node: Path, pi_script: Path) -> Iterator
     with PiWorld(tmp_path / "world", pyz, node, pi_script) as world:
         world.make_board()
         world.mdello("install", "pi")
+        world.start_companion()
+        yield world
+
+
+@pytest.fixture
+def opencode_world(tmp_path: Path, pyz: Path, opencode_program: Path) -> Iterator[OpenCodeWorld]:
+    """A person with a board who works with OpenCode, our client installed and the companion running."""
+    with OpenCodeWorld(tmp_path / "world", pyz, opencode_program) as world:
+        world.make_board()
+        world.mdello("install", "opencode")
         world.start_companion()
         yield world
