@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Callable, Dict, List
 
+from tests.e2e.screen import Screen
 from tests.e2e.world import WAIT_S, Json, Run, World
 
 API_KEY = "dummy-key-for-loopback"
@@ -61,6 +62,10 @@ class PiWorld(World):
     def pi_json(self, *arguments: str) -> Run:
         """One ``pi --mode json`` run, waited for."""
         return self.run_in(self.command("--mode", "json", *arguments), self.project)
+
+    def terminal(self, *arguments: str) -> Screen:
+        """Pi in its terminal UI."""
+        return Screen(self.command(*arguments), self.environ(), self.project)
 
     def rpc(self, *arguments: str) -> "PiRpc":
         """A Pi that is spoken to; a context manager."""

@@ -326,6 +326,32 @@ def test_what_pi_prints_is_the_same_with_and_without_us(pi_world: PiWorld) -> No
         assert output == seen["without us"], name
 
 
+@pytest.mark.usefixtures("tmux")
+def test_the_terminal_stays_quiet(pi_world: PiWorld) -> None:
+    """Prompts, /new and the end, with a companion that dies in the middle: no word of ours, no error."""
+    first, second = pi_world.card("first.md"), pi_world.card("second.md")
+    with pi_world.terminal() as screen:
+        screen.wait_for("scripted")
+        with pi_world.stream() as stream:
+            screen.submit(f"Work on {first.path}")
+            stream.wait_for(first.uuid, ONCE[:3])
+            screen.submit("/new")
+            stream.wait_for(first.uuid, ONCE)
+            screen.submit(f"Work on {second.path}")
+            stream.wait_for(second.uuid, ONCE[:3])
+        pi_world.stop_companion(signal.SIGKILL)
+        screen.submit("Go on")
+        wait_until(lambda: screen.text().count("Done.") >= 2, "answer")
+        pi_world.start_companion()
+        screen.submit("And on")
+        wait_until(lambda: screen.text().count("Done.") >= 3, "answer")
+        screen.submit("/quit")
+        screen.wait_for_end()
+        screen.text()
+        assert not re.search(r"ECONN|rror|nhandled|127\.0\.0\.1", screen.seen())
+    wait_until(lambda: set(pi_world.linked().values()) == {"closed"}, "closed")
+
+
 # --- an older Pi ----------------------------------------------------------------------------------
 
 
