@@ -15,7 +15,7 @@ from typing import Dict, List
 import pytest
 
 from tests.companion.commands.conftest import MakeCard, Mdello
-from tests.companion.web.talk import Talk
+from tests.companion.web.talk import Talk, eventually
 
 
 @pytest.mark.parametrize("arguments", [[], ["serve"], ["serve", "surplus", "arguments"]])
@@ -295,3 +295,50 @@ def test_what_no_disk_took_is_told_at_the_end(mdello: Mdello, tmp_path: Path, ma
     assert mdello.report(make_card(board, "a.md", "uuid-a"), "running")["status"] == "running"
     code, _, err = mdello.stop(server)
     assert code == 0 and "1 event(s) could not be saved and are lost" in err
+
+
+def test_it_writes_log_files_when_nobody_watches(mdello: Mdello) -> None:
+    """What a terminal would show stands in the state folder instead; a second start adds to it."""
+    server = subprocess.Popen(
+        [sys.executable, str(mdello.program), "serve", "--log-files"],
+        env=mdello.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    mdello.servers.append(server)
+    state = mdello.home / ".local" / "state" / "mdello"
+    line = f"Mdello companion listening at http://127.0.0.1:{mdello.port}\n"
+    eventually(lambda: (state / "companion.log").is_file() and (state / "companion.log").read_text() == line)
+    assert mdello("serve", "--log-files").stdout == ""
+    assert (state / "companion.log").read_text() == line + line.replace("listening", "is already running")
+    assert mdello.stop(server) == (0, "", "")
+    assert "No board is registered yet" in (state / "companion-error.log").read_text()
+
+
+def test_log_files_that_cannot_be_written_are_told(mdello: Mdello, tmp_path: Path) -> None:
+    """It serves all the same."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    server = mdello.start("--log-files", XDG_STATE_HOME=str(tmp_path / "file"))
+    assert mdello.ask("GET", "/health")["socketsHandedIn"] == []
+    assert "No log is written in" in mdello.stop(server)[2]
+
+
+def test_sockets_that_cannot_be_used_are_told(mdello: Mdello) -> None:
+    """Numbers that a manager would never send."""
+    program = (
+        "import os, sys; os.environ['LISTEN_PID'] = str(os.getpid()); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", program, sys.executable, str(mdello.program), "serve"]
+    server = subprocess.Popen(
+        command,
+        env={**mdello.environ, "LISTEN_FDS": "none"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    mdello.servers.append(server)
+    assert server.stdout is not None and "listening" in server.stdout.readline()
+    assert "LISTEN_FDS is 'none': no sockets are taken" in mdello.stop(server)[2]

@@ -42,6 +42,7 @@ def test_health_tells_who_it_is_and_how_it_fares(companion: Companion) -> None:
         "assignment",
         "clients",
         "problems",
+        "socketsHandedIn",
         "notes",
         "archive",
     }
