@@ -27,13 +27,21 @@ CREATE INDEX part_session_idx ON part (session_id);
 NOW_MS = 1_796_088_000_000
 
 
-def left_by(version: str, data: Path) -> Path:
-    """The data folder as that version left it, the database closed in an orderly way."""
+def left_by(version: str, data: Path, board: str = BOARD, later_ms: int = 0) -> Path:
+    """The data folder as that version left it, the database closed in an orderly way.
+
+    With another board than the real one, and later than it really was, where that matters.
+    """
     data.mkdir(parents=True, exist_ok=True)
     if version in TREES:
-        return unpack(json.loads((FIXTURES / f"{version}.json").read_text(encoding="utf-8")), data)
+        tree = json.loads((FIXTURES / f"{version}.json").read_text(encoding="utf-8").replace(BOARD, board))
+        for name, content in tree.items():
+            if "updated" in content.get("time", {}) and "/message/" not in name:
+                content["time"]["updated"] += later_ms
+        return unpack(tree, data)
     connection = connect(data / "opencode.db")
-    connection.executescript((FIXTURES / f"{version}.sql").read_text(encoding="utf-8"))
+    connection.executescript((FIXTURES / f"{version}.sql").read_text(encoding="utf-8").replace(BOARD, board))
+    connection.execute("UPDATE session SET time_updated = time_updated + ?", (later_ms,))
     connection.close()
     return data
 

@@ -13,10 +13,12 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+from adapters.contract import Adapter, AdapterError
 from companion.commands import backfill
 from companion.commands.backfill import SHOWN_LINES
-
-ROOT = Path(__file__).resolve().parents[3]
+from companion.core.settings import Settings
+from tests.adapters.opencode.stores import BOARD, NOW_MS, Made, files_of, left_by, text
+from tests.conftest import ROOT
 
 
 class Place:
@@ -322,3 +324,138 @@ def test_progress_is_drawn_on_a_terminal_only(place: Place) -> None:
     assert "1/1 files" in drawn
     assert drawn.endswith("\r")
     assert done.stdout.startswith(b"claude: scanned 1 session, ")
+
+
+# --- all agents --------------------------------------------------------------------------------------
+
+
+def pi_session(place: Place, name: str, *texts: str) -> Path:
+    """A session of Pi's in its default place."""
+    path = place.home / f".pi/agent/sessions/--p--/2026_{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stamp = "2026-01-02T00:00:00.000Z"
+    lines: List[Dict[str, Any]] = [{"type": "session", "id": name, "timestamp": stamp, "cwd": "/p"}]
+    for words in texts:
+        message = {"role": "user", "content": [{"type": "text", "text": words}]}
+        lines.append({"type": "message", "timestamp": stamp, "message": message})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def opencode_session(place: Place, name: str, *texts: str) -> Path:
+    """A session in OpenCode's database in its default place."""
+    made = Made(place.home / ".local/share/opencode/opencode.db")
+    made.session(name, int(time.time() * 1000))
+    made.message(name, *(text(words) for words in texts))
+    return made.close()
+
+
+def test_all_agents_in_the_order_of_the_contract(place: Place) -> None:
+    """claude, opencode, pi; each its line; a second run adds nothing and purges nothing."""
+    card = place.card("one", "u-1")
+    place.session("c", f"work on {card}")
+    database = opencode_session(place, "o", f'"work on {card}"')
+    file = pi_session(place, "p", f"work on {card}")
+    place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old", harness="pi")
+    code, out, err = place.run()
+    assert (code, err) == (0, "")
+    line = "scanned 1 session, found 1 association in 1 session. Added 1; 0 already existed,"
+    purged = (("claude", 0), ("opencode", 0), ("pi", 1))
+    assert out.splitlines() == [f"{name}: {line} {count} stale purged." for name, count in purged]
+    told = [(each["harness"], each["sessionId"], each["status"]) for each in place.records()]
+    assert told == [("claude", "c", "closed"), ("opencode", "o", "closed"), ("pi", "p", "closed")]
+    assert [each["sessionFile"] for each in place.records()[1:]] == [str(database), str(file)]
+    before = place.log.read_bytes()
+    code, out, _ = place.run()
+    assert out.count("Added 0; 1 already existed, 0 stale purged.") == 3
+    assert place.log.read_bytes() == before
+
+
+def test_failing_agent_does_not_stop_the_others(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is told on stderr and by the exit code; in JSON, beside the others' counts."""
+    real = backfill.backfill_agent
+
+    def failing(adapter: Adapter, settings: Settings, bar: backfill.Bar) -> backfill.Result:
+        if adapter.NAME == "opencode":
+            raise AdapterError("file is nothing we know", Path("/x/opencode.db"))
+        return real(adapter, settings, bar)
+
+    monkeypatch.setattr(backfill, "backfill_agent", failing)
+    for name, value in place.environ.items():
+        monkeypatch.setenv(name, value)
+    assert backfill.run(argparse.Namespace(agents=[], json=False)) == 1
+    out, err = capsys.readouterr()
+    assert [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")] == [
+        "claude",
+        "pi",
+    ]
+    assert err == "opencode: /x/opencode.db: file is nothing we know\n"
+    assert backfill.run(argparse.Namespace(agents=[], json=True)) == 1
+    told = json.loads(capsys.readouterr().out)["harnesses"]
+    assert [each["harness"] for each in told] == ["claude", "opencode", "pi"]
+    assert told[1] == {"harness": "opencode", "error": "/x/opencode.db: file is nothing we know"}
+
+
+def test_store_that_cannot_be_read_costs_no_association(place: Place) -> None:
+    """A damaged database is named; what is known of its sessions stays."""
+    path = opencode_session(place, "o", f"work on {place.card('one', 'u-1')}")
+    place.run("opencode")
+    (before,) = place.records()
+    path.write_bytes(b"not a database any more" * 500)
+    code, out, _ = place.run("opencode")
+    assert code == 0
+    assert out.startswith("opencode: scanned 0 sessions, found 0 associations in 0 sessions. Added 0; ")
+    assert "  Kept 1 association without a session: not all sessions could be read.\n" in out
+    assert f"    {path}: file is not a database\n" in out
+    assert place.records() == [before]
+
+
+def test_format_that_changed_is_an_alarm(place: Place) -> None:
+    """Sessions of which nothing is understood look like sessions without cards, so it is said aloud."""
+    card = place.card("one", "u-1")
+    path = pi_session(place, "p")
+    path.write_text(json.dumps({"type": "talk", "said": f"see {card}"}) + "\n{torn\n")
+    _, out, _ = place.run("pi")
+    assert "  ALARM: parsed 0 of 2 records. Has the format changed?\n" in out
+    pi_session(place, "p", f"see {card}")
+    assert "ALARM" not in place.run("pi")[1]
+
+
+def test_the_built_program_reads_all_agents(place: Place, pyz: Path) -> None:
+    """From the zip, in an isolated home: sessions that real versions left, on cards of ours."""
+    opencode = place.home / ".local/share/opencode"
+    later_ms = max(0, int(time.time() * 1000) - NOW_MS)
+    for version in ("0.5.29", "1.1.65", "1.18.33"):
+        left_by(version, opencode, str(place.board), later_ms)
+    sessions = place.home / ".pi/agent/sessions/--home-dev-project--"
+    sessions.mkdir(parents=True)
+    for path in (ROOT / "tests/fixtures/pi/history").glob("*.jsonl"):
+        (sessions / path.name).write_text(path.read_text().replace(BOARD, str(place.board)))
+    for name in ("named", "written", "edit-me", "later", "by-child", "absent", "read-only", "told"):
+        place.card(name, f"u-{name}")
+    before = {**files_of(opencode), **files_of(sessions)}
+    for added, existing in ((1, 0), (0, 1)):
+        done = subprocess.run(
+            [sys.executable, str(pyz), "backfill", "--json"],
+            env=place.environ,
+            cwd=place.home,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        told = {each["harness"]: each for each in json.loads(done.stdout)["harnesses"]}
+        counted = ("scanned", "matched", "found", "added", "existing", "purged", "damaged")
+        assert [told["opencode"][name] for name in counted] == [3, 3, 15, 15 * added, 15 * existing, 0, 0]
+        assert [told["pi"][name] for name in counted] == [5, 5, 20, 20 * added, 20 * existing, 0, 0]
+        for name in ("opencode", "pi"):
+            assert (told[name]["unknown"], told[name]["skipped"]) == ({}, [])
+    assert {**files_of(opencode), **files_of(sessions)} == before
+    by_child = [each for each in place.records() if each["cardUuid"] == "u-by-child"]
+    assert sorted(each["sessionId"] for each in by_child) == [
+        "ses_dd0cbae87ffePuJ6BqukmvUpW8",
+        "ses_dd0cbc2a9ffeRcgRmG7JDmU8Pe",
+        "ses_dd0cbd210ffemf5vgeh17in8lQ",
+    ]

@@ -205,3 +205,12 @@ def test_log_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch:
     with pytest.raises(StorageError):
         backfill("pi", [past("s1", "/one/a.md")], journal, Cards(Finder()), NOW, True)
     assert path.read_bytes() == before
+
+
+def test_nothing_is_purged_while_there_may_be_more_sessions() -> None:
+    """A store that could not be read: what is known of this agent stays; what was found is added."""
+    log = Log(event("a", "gone"), event("b", "other", harness="claude"))
+    session = PastSession("s1", "/s.jsonl", THEN, ("/two/c.md",))
+    counts = backfill("pi", [session], log, Cards(Finder()), NOW, any_boards=True, all_read=False)
+    assert (counts.added, counts.purged, counts.kept) == (1, 0, 1)
+    assert [record.session_id for record in log.events] == ["other", "gone", "s1"]
