@@ -12,7 +12,7 @@ import pytest
 from tests.e2e import agent_cli
 from tests.e2e.conftest import fetched
 from tests.e2e.pi_world import PiWorld
-from tests.e2e.world import Card, Json, Run, say, use, wait_until
+from tests.e2e.world import Card, Json, Run, free_port, say, use, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -104,6 +104,17 @@ def test_a_session_that_is_not_kept_has_no_file(pi_world: PiWorld) -> None:
     pi_world.pi("--no-session", f"Work on {named.path}")
     assert "sessionFile" not in session_of(pi_world, named)
     assert pi_world.linked() == {named.uuid: "closed"}
+
+
+def test_a_proxy_in_the_environment_is_not_asked(pi_world: PiWorld) -> None:
+    """Pi and its Node go through it; what we say to this machine does not."""
+    named = pi_world.card("named.md")
+    nobody = f"http://127.0.0.1:{free_port()}"
+    proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"), nobody)
+    pi_world.extra_environ = {**proxies, "NODE_USE_ENV_PROXY": "1"}
+    with pi_world.stream() as stream:
+        pi_world.pi(f"Work on {named.path}")
+        stream.wait_for(named.uuid, ONCE)
 
 
 def test_a_terminated_run_is_closed(pi_world: PiWorld) -> None:

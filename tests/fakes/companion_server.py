@@ -5,6 +5,7 @@ In the test's own process, with a thread per connection; what came in is in ``po
 
 import json
 import socket
+import ssl
 import threading
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional
@@ -37,6 +38,8 @@ class FakeCompanion:
         self.slow_s = 0.0
         self.ignored: Callable[[str], bool] = lambda path: False
         """Which card paths are answered as unknown."""
+        self.tls: Optional[ssl.SSLContext] = None
+        """Set before a client comes: connections are encrypted."""
         self.port = 0
         self._changed = threading.Condition()
         self._listener: Optional[socket.socket] = None
@@ -98,8 +101,10 @@ class FakeCompanion:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        self._open.append(connection)
         try:
+            if self.tls is not None:
+                connection = self.tls.wrap_socket(connection, server_side=True)
+            self._open.append(connection)
             post = self._read(connection)
             if post is None:
                 return

@@ -1,14 +1,17 @@
 """Publishing: all of it and in order to a companion that answers, the newest to one that comes back."""
 
 import http.server
+import shutil
+import ssl
 import threading
+from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
 import pytest
 
 from tests.adapters.client.conftest import Publishing
 from tests.adapters.client.node import Talk
-from tests.conftest import free_port
+from tests.conftest import RunAs, free_port
 from tests.fakes.companion_server import FakeCompanion
 
 CARD = "/b/a.md"
@@ -40,6 +43,45 @@ def test_a_post_is_what_the_contract_says(publishing: Publishing, companion: Fak
         "status": "idle",
     }
     assert second.body == {"markdownPath": "/b/ä.md", "harness": "pi", "sessionId": "t", "status": "idle"}
+
+
+def test_the_companion_is_found_by_name_and_below_a_path(
+    publishing: Publishing, companion: FakeCompanion
+) -> None:
+    """``localhost`` may mean IPv6 first; one slash at the end of the address is no part of it."""
+    start_with_card(publishing(f"http://localhost:{companion.port}/board/"))
+    assert companion.posts[0].head.startswith("POST /board/associations HTTP/1.1\r\n")
+    assert f"Host: localhost:{companion.port}\r\n" in companion.posts[0].head
+
+
+def test_an_encrypted_companion_must_be_who_it_says(
+    publishing: Publishing, companion: FakeCompanion, tmp_path: Path, run: RunAs
+) -> None:
+    """https works with a certificate that the system trusts, and with no other."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed (it makes a certificate)")
+    key, certificate = str(tmp_path / "key.pem"), str(tmp_path / "cert.pem")
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+    ]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    assert run([*made, *names]).returncode == 0
+    companion.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    companion.tls.load_cert_chain(certificate, key)
+    endpoint = f"https://localhost:{companion.port}"
+    start_with_card(publishing(endpoint))
+    assert not companion.posts
+    start_with_card(publishing(endpoint, NODE_EXTRA_CA_CERTS=certificate))
+    assert companion.states(CARD) == ["idle"]
 
 
 def test_every_status_arrives_in_order(publishing: Publishing, companion: FakeCompanion) -> None:
