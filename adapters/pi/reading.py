@@ -31,15 +31,19 @@ _MAX_NAME_CHARS = 64
 
 # How today's versions spell the beginning of a message; other spellings take the long way.
 _START = b'{"type":"message"'
-_MESSAGE = b'"message":'
-_ROLE = b'{"role":"'
+_MESSAGE = b'"message":{"role":"'
 _TIME = b'"timestamp":"'
+# From the brace of a message to its start and to its role; from a time's name to its value.
+_TO_START, _TO_ROLE, _TO_TIME = len(b'"message":'), len(b'{"role":"'), len(_TIME)
 _USER, _ASSISTANT, _RESULT = b'user"', b'assistant"', b'toolResult"'
 
 _TYPE = re.compile(HEAD + rb'"type"\s*:\s*"([^"\\]*)"')
 _ROLE_OF = re.compile(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"([^"\\]*)"')
 _RESULT_OF = re.compile(rb'"toolCallId"\s*:\s*"([^"\\]*)(["\\])')
 _HEAD_BYTES = 4096
+
+# A message that adds a card is the user's, or calls a tool of one of these names.
+_WORDS = (b'"user"', b'"write"', b'"edit"')
 
 # In any case, for so a tool may have been told; the first is by far the most frequent.
 _ENDINGS = (b".md", b".MD", b".Md", b".mD")
@@ -101,33 +105,32 @@ class Reading:
         self._lines = lines = 0
         self._damaged.clear()
         above = []
-        newest, anchors, unsettled = self.newest, self._anchors, self.entries.unsettled
+        newest, beats = self.newest, self.newest.beats
+        anchors, unsettled = self._anchors, self.entries.unsettled
         find, startswith = block.find, block.startswith
         while start < stop:
             end = find(b"\n", start, stop)
             if end < 0:
                 end = stop
-            brace = find(b"{", start + 1, end) if startswith(_START, start) else -1
-            if not startswith(_MESSAGE, brace - len(_MESSAGE)) or not startswith(_ROLE, brace):
-                brace = -1
             raw = None
-            if brace < 0 or block[end - 1] != _END_BRACE:
+            brace = find(b"{", start + 1, end) if startswith(_START, start) else -1
+            if brace < 0 or block[end - 1] != _END_BRACE or not startswith(_MESSAGE, brace - _TO_START):
                 if end > start:
                     self._passed = self._passed or lines > 0
                     raw = self._line(block, start, end)
                     anchors = self._anchors
             else:
                 lines += 1
-                at = find(_TIME, start, brace) + len(_TIME)
-                if at < len(_TIME):
+                at = find(_TIME, start, brace) + _TO_TIME
+                if at < _TO_TIME:
                     raw = newest.above(block, start, end)
                 else:
                     raw = bytes(block[at : find(b'"', at, brace)])
                     if b"\\" in raw:
                         raw = newest.above(block, start, end)
-                    elif not newest.beats(raw):
+                    elif not beats(raw):
                         raw = None
-                role = brace + len(_ROLE)
+                role = brace + _TO_ROLE
                 if startswith(_RESULT, role):
                     if unsettled and self._is_wanted(block, brace, end):
                         self._take(block, start, end)
@@ -168,7 +171,7 @@ class Reading:
     def _must_parse(self, block: Bytes, start: int, end: int) -> bool:
         if self.entries.unsettled and self._is_wanted(block, start, end):
             return True
-        return block.find(b'"user"', start, end) >= 0 or self._may_matter(block, start, end)
+        return self._may_matter(block, start, end)
 
     def _trimmed(self, block: Bytes, start: int, end: int) -> Tuple[int, int]:
         """The object within a line that has something around it; an empty range when there is none."""
@@ -188,7 +191,7 @@ class Reading:
             return False
         if all(block.find(ending, start, end) < 0 for ending in _ENDINGS):
             return False
-        return block.find(b'"user"', start, end) >= 0 or block.find(b'"toolCall"', start, end) >= 0
+        return any(block.find(word, start, end) >= 0 for word in _WORDS)
 
     def _is_wanted(self, block: Bytes, start: int, end: int) -> bool:
         """Whether a line answers one of the edits whose success is not known."""
