@@ -71,8 +71,8 @@ def test_each_client_is_a_module_without_imports_of_ours(agent: str, tmp_path: P
 def test_each_client_is_small_enough_to_read(agent: str) -> None:
     """In one sitting, comments included."""
     source = bundle.client_source(agent).decode()
-    assert len(source.splitlines()) <= 700
-    assert max(map(len, source.splitlines())) <= 110
+    assert len(source.splitlines()) <= 750
+    assert max(map(len, source.splitlines())) <= 120
 
 
 def test_an_agent_without_a_client_has_none() -> None:
