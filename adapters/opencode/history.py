@@ -66,7 +66,7 @@ def read_sessions(
             session = read_family(family, report)
             report.share = number / len(families)
             yield session
-        if families and report.records == records:
+        if len(families) > 1 and report.records == records:  # A single one may have just begun.
             reason = f"parsed 0 records of {len(families)} sessions: none where messages are looked for"
             report.skipped.append((str(path), reason))
     if sieve.too_long:
