@@ -69,6 +69,7 @@ def read_sessions(
         if len(families) > 1 and report.records == records:  # A single one may have just begun.
             reason = f"parsed 0 records of {len(families)} sessions: none where messages are looked for"
             report.skipped.append((str(path), reason))
+            report.incomplete = True
     if sieve.too_long:
         report.skipped.append((str(path), f"{sieve.too_long} records are too long to be read"))
 

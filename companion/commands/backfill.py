@@ -116,7 +116,7 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
             cards=cards,
             now=iso_utc(now_s),
             any_boards=bool(registered),
-            all_read=not past.report.incomplete,
+            all_read=not (past.report.incomplete or understood_nothing(past.report)),
         )
     if log.unsaved:  # There was no log, and none could be made.
         raise StorageError(log.problem or f"Cannot write {settings.data_path}")
@@ -168,12 +168,14 @@ def told(result: Result) -> List[str]:
 def _notes(result: Result) -> List[str]:
     report = result.report
     lines = []
-    looked_at = report.records + report.damaged
-    if looked_at and report.records <= sum(report.unknown.values()):
-        lines.append(f"ALARM: parsed 0 of {_number(looked_at, 'record')}. Has the format changed?")
+    blind = understood_nothing(report)
+    if blind:
+        looked_at = _number(report.records + report.damaged, "record")
+        lines.append(f"ALARM: parsed 0 of {looked_at}. Has the format changed?")
     if result.counts.kept:
         kept = _number(result.counts.kept, "association")
-        why = "not all sessions could be read" if report.incomplete else "their cards cannot be looked at now"
+        unread = report.incomplete or blind
+        why = "not all sessions could be read" if unread else "their cards cannot be looked at now"
         lines.append(f"Kept {kept} without a session: {why}.")
     if result.without_uuid:
         lines.append("Worked on, but without a uuid (mdello.pyz board repair, then backfill again):")
@@ -188,6 +190,12 @@ def _notes(result: Result) -> List[str]:
         lines.append(f"Left out ({len(report.skipped)}):")
         lines += _listed([f"{path}: {reason}" for path, reason in report.skipped])
     return lines
+
+
+def understood_nothing(report: ReadReport) -> bool:
+    """Whether there were records and none was of a known type: sessions without cards look the same."""
+    looked_at = report.records + report.damaged
+    return looked_at > 0 and report.records <= sum(report.unknown.values())
 
 
 def _listed(items: Sequence[str]) -> List[str]:

@@ -217,6 +217,7 @@ def test_sessions_without_a_record_are_an_alarm(tmp_path: Path) -> None:
     assert len(sessions) == 2
     (skipped,) = report.skipped
     assert skipped == (str(tmp_path), "parsed 0 records of 2 sessions: none where messages are looked for")
+    assert report.incomplete
 
 
 def test_records_that_are_too_long_are_told(tmp_path: Path) -> None:

@@ -413,12 +413,15 @@ def test_store_that_cannot_be_read_costs_no_association(place: Place) -> None:
 
 
 def test_format_that_changed_is_an_alarm(place: Place) -> None:
-    """Sessions of which nothing is understood look like sessions without cards, so it is said aloud."""
+    """Sessions of which nothing is understood look like sessions without cards: it is said aloud, and
+    nothing is purged."""
     card = place.card("one", "u-1")
+    place.record(cardUuid="u-1", cardPath=str(card), sessionId="p", harness="pi")
     path = pi_session(place, "p")
     path.write_text(json.dumps({"type": "talk", "said": f"see {card}"}) + "\n{torn\n")
     _, out, _ = place.run("pi")
     assert "  ALARM: parsed 0 of 2 records. Has the format changed?\n" in out
+    assert "  Kept 1 association without a session: not all sessions could be read.\n" in out
     pi_session(place, "p", f"see {card}")
     assert "ALARM" not in place.run("pi")[1]
 
