@@ -132,6 +132,12 @@ class OpenCodeServer:
         assert isinstance(made, dict)
         return str(made["id"])
 
+    def children(self, session_id: str) -> List[str]:
+        """Ids of the sessions of its sub-agents."""
+        listed = self.ask("GET", f"/session/{session_id}/children")
+        assert isinstance(listed, list)
+        return [str(one["id"]) for one in listed]
+
     def prompt(self, session_id: str, *texts: str, **more: object) -> None:
         """A prompt that nobody waits for."""
         parts = [{"type": "text", "text": text} for text in texts]

@@ -256,7 +256,7 @@ def test_a_sub_agent_works_for_its_parent(
     session = server.session()
     server.prompt(session, f"{world.script(name, delegate, held, say('Ready.'))} Go")
     stream.wait_for(told.uuid, ["running", "waiting_for_input"], session)
-    (child,) = list_children(server, session)
+    (child,) = server.children(session)
     (request,) = server.wait_for_request("permission", child)
     server.reply(request, "once")
     stream.wait_for(changed.uuid, ["running"], session)
@@ -270,13 +270,6 @@ def test_a_sub_agent_works_for_its_parent(
     server.work(child, "A word with you")  # The person can speak to it, too.
     stream.wait_for(told.uuid, [*ASKED, *TURN], session)
     assert holders(world, told) == [session]
-
-
-def list_children(server: OpenCodeServer, session: str) -> List[str]:
-    """Ids of a session's children."""
-    listed = server.ask("GET", f"/session/{session}/children")
-    assert isinstance(listed, list)
-    return [str(one["id"]) for one in listed]
 
 
 # --- sessions and folders -------------------------------------------------------------------------
