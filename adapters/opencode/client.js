@@ -12,7 +12,7 @@ const DOUBT_MS = 10000; // From a prompt to the first sign of work; a cold start
 const PAGE = 100; // Messages in one answer.
 const MAX_PAGES = 100;
 const MAX_KNOWN = 500; // Sessions of one process; the one unused for longest is let go.
-const MAX_HELD = 1000; // Acts of a session whose parent is not known yet.
+const MAX_HELD = 1000; // Acts, and cards, of a session whose root is not known yet.
 
 // Of the whole process: a server calls the plugin once per directory, and loads this file once.
 const sessions = new Map();
@@ -128,7 +128,8 @@ class Session {
   #family = new Set(); // Of a root: itself and all below.
   #rest = "idle"; // Of a root: its status when nobody in the family is busy.
   #waits = new Map(); // What the user is asked: the id of the request, by call or by that id.
-  #held = []; // What happened before the root was known.
+  #held = []; // What happened before the root was known, and the cards.
+  #cards = [];
   #new = false; // Began before our eyes.
   #restored = false;
   #doubt;
@@ -207,7 +208,8 @@ class Session {
 
   /** Publish cards of the family. */
   add(paths) {
-    this.#act((root) => root.#link.add(paths));
+    if (!this.root) this.#cards = this.#cards.concat(paths).slice(0, MAX_HELD);
+    else if (!this.root.gone) this.root.#link.add(paths);
   }
 
   /** Deleted, or OpenCode ends. */
@@ -233,6 +235,7 @@ class Session {
     this.root = root;
     root.#family.add(this);
     for (const act of this.#held.splice(0)) act(root);
+    this.add(this.#cards.splice(0)); // Last: with the status of now, whatever came before.
   }
 
   /** Do something with the root, in order, as soon as it is known. */

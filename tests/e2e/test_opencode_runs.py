@@ -3,7 +3,7 @@
 import json
 import re
 import signal
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 import pytest
 
@@ -67,7 +67,7 @@ def plain(value: object) -> object:
     return _CHANGING.sub("...", value) if isinstance(value, str) else value
 
 
-def output(world: OpenCodeWorld, marker: str, card: Card) -> object:
+def output(world: OpenCodeWorld, marker: str, card: Card) -> Tuple[int, List[object], str]:
     """Everything that one run prints."""
     run = world.opencode(f"{marker} Work on {card.path}")
     return run.code, [plain(json.loads(line)) for line in run.stdout.splitlines()], run.stderr
@@ -84,7 +84,7 @@ def test_what_opencode_prints_is_the_same_with_and_without_us(opencode_world: Op
     config = world.config_folder / "opencode.json"
     config.write_text(config.read_text("utf-8").replace("//127.0.0.1:", "//localhost:"), "utf-8")
     proxy = f"http://127.0.0.1:{free_port()}"
-    seen: Dict[str, object] = {}
+    seen: Dict[str, Tuple[int, List[object], str]] = {}
     with world.stream() as stream:
         world.extra_environ = {"HTTP_PROXY": proxy, "http_proxy": proxy, "NO_PROXY": "localhost"}
         seen["proxy"] = output(world, marker, card)
@@ -96,7 +96,7 @@ def test_what_opencode_prints_is_the_same_with_and_without_us(opencode_world: Op
     seen["gone"] = output(world, marker, card)
     world.mdello("uninstall", "opencode")
     seen["without"] = output(world, marker, card)
-    code, lines, errors = seen["without"]  # type: ignore[misc]
+    code, lines, errors = seen["without"]
     assert (code, len(lines) > 5, errors) == (0, True, "")
     for way, one in seen.items():
         assert one == seen["without"], way
@@ -152,9 +152,7 @@ def test_a_killed_server_and_the_next_one(opencode_world: OpenCodeWorld) -> None
         stream.wait_for(late.uuid, TURN, session)
         (world.root / "gate").touch()
         server.work(session, "Go on")
-        for card in (named, changed):
-            wait_until(lambda card=card: stream.statuses(card.uuid)[-1:] == TURN[1:], "end")  # type: ignore[misc]
-        assert set(world.linked().values()) == {"ready_for_review"}
+        wait_until(lambda: set(world.linked().values()) == {"ready_for_review"}, "end")
         assert sessions_of(world, late) == sessions_of(world, changed) == [session]
 
 
