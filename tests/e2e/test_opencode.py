@@ -144,7 +144,7 @@ def test_a_failed_model_is_to_be_looked_at(
     wait_until(lambda: len(stream.statuses(card.uuid, session)) >= 4, "second turn")
     wait_until(lambda: server.ask("GET", "/session/status") == {}, "end of all work")
     server.work(session, "And now")
-    assert world.linked()[card.uuid] == "ready_for_review"
+    wait_until(lambda: world.linked()[card.uuid] == "ready_for_review", "end of the last turn")
     assert set(stream.statuses(card.uuid, session)) == set(TURN)
 
 

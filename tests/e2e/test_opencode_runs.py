@@ -164,11 +164,12 @@ def test_the_terminal(opencode_world: OpenCodeWorld) -> None:
     """A turn, and Ctrl-C; then a terminal that is closed. Nothing of ours is on the screen."""
     world = opencode_world
     card = world.card("named.md")
-    marker = world.script("work", say("All done here."))
+    # The last word, and a long one: of a line that is broken, the screen is searched for its end.
+    marker = world.script("work-in-the-terminal", say("All done here."))
     with world.stream() as stream:
         with world.terminal() as screen:
             screen.wait_for("Ask anything")
-            screen.submit(f"{marker} Work on {card.path}")
+            screen.submit(f"Work on {card.path} {marker}")
             screen.wait_for("All done here.")
             stream.wait_for(card.uuid, TURN)
             screen.key("C-c")
