@@ -101,7 +101,7 @@ function close(instance) {
   }
 }
 
-/** The session of an id; undefined when that was deleted, or is none. Its parent is asked for unless told. */
+/** The session of an id; undefined when that is none. Its parent is asked for unless told. */
 function sessionOf(instance, id, parentId) {
   if (typeof id !== "string" || id === "") return undefined;
   const known = sessions.get(id);
@@ -113,7 +113,7 @@ function sessionOf(instance, id, parentId) {
   }
   if (!known) session.belongTo(parentId);
   while (sessions.size > MAX_KNOWN) sessions.delete(sessions.keys().next().value);
-  return session.gone ? undefined : session;
+  return session;
 }
 
 /**
@@ -224,9 +224,9 @@ class Session {
   }
 
   #join(parentId) {
-    if (this.gone) return;
+    if (this.gone) return; // Its parent is not asked for, either.
     const parent = parentId ? sessionOf(this.instance, parentId) : undefined;
-    if (parent && parent !== this) return parent.#act((root) => this.#found(root));
+    if (parent) return parent.#act((root) => this.#found(root));
     this.#link = this.instance.publisher.session(this.id);
     this.#found(this);
   }
@@ -240,9 +240,8 @@ class Session {
 
   /** Do something with the root, in order, as soon as it is known. */
   #act(act) {
-    const guarded = (root) => root.gone || act(root);
-    if (this.root) guarded(this.root);
-    else if (this.#held.length < MAX_HELD) this.#held.push(guarded);
+    if (this.root) act(this.root);
+    else if (this.#held.length < MAX_HELD) this.#held.push(act);
   }
 
   #show() {
@@ -287,12 +286,14 @@ async function restore(session, isNew) {
     before = response?.headers?.get("x-next-cursor");
     // Versions that do not page have the limit all the same.
     if (page === 0 && !before && data?.length === PAGE) ({ data } = await messages({}));
+    if (session.gone) return; // A folder that is disposed of would open again to answer.
     if (!Array.isArray(data)) break;
     session.add(pathsIn(data, directory));
     if (!before) break;
   }
   if (isNew) return; // All its sub-agents are yet to come.
   const { data } = await within(ASK_MS, client.session.children({ path: { id: session.id } }));
+  if (session.gone) return;
   for (const { id } of Array.isArray(data) ? data : []) sessionOf(session.instance, id, session.id)?.active();
 }
 

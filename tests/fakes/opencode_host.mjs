@@ -3,8 +3,9 @@
 // Argument: the plugin. Each line is one act: {"open": FOLDER} calls the plugin for a folder,
 // {"event": {...}}, {"hook": NAME, "given": [...]} and {"dispose": true} go to the newest plugin of "in"
 // (the last folder that was opened); {"know": {...}} says what the client answers: sessions by id with
-// parentID, messages, children, busy; and "pages" (it pages), "mood" (answers, fails, hangs).
-// {"settle": true} waits until the plugin has done and posted everything. {"sleep": MS} waits.
+// parentID, messages, children, busy; and "pages" (it pages), "mood" (answers, slowly, fails, hangs).
+// {"settle": true} waits until the plugin has done and posted everything, and tells what
+// it "asked" since the last time, and how many timers hold the process. {"sleep": MS} waits.
 // The answer: {"returned" or "threw", "sync" (ms until it returned), "ms", "changed" (what was given)}.
 // Waits of 5 s and more pass a hundred times as fast.
 
@@ -26,6 +27,7 @@ let last;
 async function answer(what, options, data, headers = {}) {
   asked.push({ what, ...options });
   if (known.mood === "hangs") await new Promise(() => {});
+  if (known.mood === "slowly") await new Promise((resolve) => setTimeoutAsItIs(resolve, 20));
   if (known.mood === "fails") throw new Error("no connection");
   if (data === undefined) return { error: { name: "NotFoundError" }, response: { headers: new Headers() } };
   return { data, request: {}, response: { headers: new Headers(headers) } };
@@ -76,7 +78,8 @@ async function settle() {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("mdello"));
   await globalThis[key]?.flush(2000);
-  return { asked: asked.splice(0) };
+  const timers = process.getActiveResourcesInfo().filter((one) => one === "Timeout");
+  return { asked: asked.splice(0), timers: timers.length };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -316,6 +316,26 @@ def test_without_answers_a_session_is_its_own(opencode: OpenCode, mood: str, hea
     assert set(opencode.sessions()) == {"s1"}
 
 
+def test_a_deleted_sub_agent_holds_nobody_up(opencode: OpenCode) -> None:
+    """What it asked is not needed any more, and what it did is over; of a deleted root nothing is told."""
+    opencode.created("root")
+    opencode.prompt(f"see {CARD}", "root")
+    for child in ("one", "two"):
+        opencode.created(child, "root")
+        opencode.prompt("go", child)
+        opencode.event("permission.asked", child, id=f"of {child}")
+    opencode.event("session.deleted", "one")
+    assert opencode.heard() == ["running", "waiting_for_input"]
+    opencode.event("session.deleted", "two")
+    assert opencode.heard() == ["running", "waiting_for_input", "running"]
+    opencode.created("three", "root")
+    opencode.event("session.deleted", "root")
+    opencode.prompt(f"see {OTHER}", "three")
+    opencode.event("session.error", "three", error={})
+    assert opencode.heard()[3:] == ["closed"]
+    assert opencode.heard(OTHER) == []
+
+
 @pytest.mark.parametrize("parents", [{"s1": "s1"}, {"s1": "s2", "s2": "s1"}])
 def test_a_family_without_a_root_says_nothing(opencode: OpenCode, parents: Dict[str, str]) -> None:
     """Nonsense from outside does no harm to others."""
@@ -362,6 +382,29 @@ def test_a_session_whose_root_is_still_sought_is_not_opened_by_the_end(opencode:
     assert opencode.heard() == []
 
 
+def test_a_disposed_folder_is_not_asked_any_more(opencode: OpenCode) -> None:
+    """It would be opened again for the answer."""
+    opencode.know(mood="slowly", sessions={"s1": {"parentID": "root"}})
+    opencode.prompt(f"see {CARD}")
+    opencode.dispose()
+    opencode.talk.ask(sleep=DOUBT_MS)
+    assert [one["what"] for one in opencode.settle()] == ["get", "messages"]
+    assert opencode.heard() == []
+
+
+def test_a_root_is_kept_as_long_as_its_family(opencode: OpenCode) -> None:
+    """Its sub-agents' work is its own."""
+    opencode.created("root")
+    opencode.created("child", "root")
+    for number in range(1200):
+        opencode.created(f"n{number}")
+        if number % 300 == 0:
+            opencode.prompt("go on", "child")
+    opencode.settle()
+    opencode.prompt(f"see {CARD}", "root")
+    assert "get" not in [one["what"] for one in opencode.settle()]
+
+
 def test_many_sessions_are_not_kept_for_ever(opencode: OpenCode) -> None:
     """The one unused for longest is read anew when it comes back."""
     opencode.created()
@@ -392,6 +435,25 @@ def test_a_note_leaves_the_session_as_it_was(opencode: OpenCode) -> None:
     assert opencode.heard() == ["running", "idle", *["running", "ready_for_review"] * 2]
 
 
+def test_an_idle_session_that_is_stopped_is_no_news_but_an_error_is(opencode: OpenCode) -> None:
+    """The person has looked at it already; of an error nobody has heard."""
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.event("session.idle")
+    assert opencode.heard() == ["running", "idle"]
+    opencode.event("session.error", error={"name": "UnknownError"})
+    assert opencode.heard() == ["running", "idle", "ready_for_review"]
+
+
+def test_a_question_ends_with_its_call_when_nothing_else_is_told(opencode: OpenCode) -> None:
+    """As in versions that have no events for it."""
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.tool("question")
+    assert opencode.heard() == ["running", "waiting_for_input", "running"]
+
+
 def test_a_cold_start_is_no_note(opencode: OpenCode) -> None:
     """The first sign of work can be slow; OpenCode knows that the session is busy."""
     opencode.know(sessions={"s1": {"busy": True}})
@@ -417,6 +479,16 @@ def test_a_companion_that_hangs_delays_nothing_but_the_end(
     assert opencode.talk.ask(dispose=True)["ms"] < 3500
     companion.status = 202
     companion.wait_for(lambda it: it.states("/b/19.md")[-1:] == ["closed"], "newest state")
+
+
+def test_no_timer_of_ours_holds_the_process(opencode: OpenCode, companion: FakeCompanion) -> None:
+    """While answers are awaited, of OpenCode and of the companion, and posts are to be repeated."""
+    companion.stop()
+    opencode.know(mood="hangs")
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.prompt(f"see {CARD}", "s2")
+    assert opencode.talk.ask(settle=True)["timers"] == 0
 
 
 def test_nothing_is_printed_and_nothing_is_held_open(
