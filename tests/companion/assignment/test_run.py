@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -211,7 +212,8 @@ def test_programs_that_are_closed_end_a_run(world: World) -> None:
 def test_a_board_that_may_not_be_written(world: World) -> None:
     """As another user: a reason, and nothing beside."""
     for each in [*world.home.rglob("*"), world.home, *list(world.home.parents)[:3]]:
-        each.chmod(0o755 if each.is_dir() else each.stat().st_mode | 0o444)
+        # Added to what is there: one of the parents may be the system's own folder of temporary files.
+        each.chmod(stat.S_IMODE(each.stat().st_mode) | (0o755 if each.is_dir() else 0o444))
     gh = world.home / "gh"
     # A gh that any user can run; sys.executable may lie in a home that is closed to others.
     gh.write_text(

@@ -436,7 +436,7 @@ def test_where_there_are_no_locks_everybody_is_alone(tmp_path: Path, monkeypatch
 
     with held_alone(tmp_path / "away") as alone:
         assert alone
-    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    monkeypatch.setattr("companion.core.files.fcntl.flock", refuse)
     with held_alone(tmp_path) as alone:
         assert alone
     monkeypatch.setattr(files, "fcntl", None)
