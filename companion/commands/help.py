@@ -27,7 +27,10 @@ def help_text(environ: Mapping[str, str]) -> str:
     # The contract knows the service by its name on macOS.
     installable = "|".join(name for name in words() if name != SERVICE)
     commands = [
-        ("serve [--demo]", "Start the sidecar (the default); --demo: with a throw-away board"),
+        (
+            "serve [--demo] [--log-files]",
+            "Start the sidecar (the default); --demo: with a throw-away board; --log-files: log to files",
+        ),
         ("status [--json]", "Boards, and which session works on which card"),
         ("board init DIR", "Make a board in a folder and register it"),
         ("board add DIR", "Register an existing board"),

@@ -23,6 +23,7 @@ from companion.commands.help import help_text
 from companion.commands.integrations import MACOS, SERVICE, at_once, integrations, named, on_macos, words
 from companion.core.errors import UsageError
 from tests.adapters.disk import as_nobody, die_at, in_parallel, tree_of
+from tests.conftest import ROOT
 
 # launchd is asked by the tests of the service only: there is no fake in its place here.
 ALL = [name for name in integrations() if name != SERVICE or sys.platform.startswith("linux")]
@@ -425,3 +426,10 @@ def test_uninstall_alone_is_about_all_that_is_there(tmp_path: Path) -> None:
     if SERVICE in ALL:
         put(SERVICE, context)
         assert list(install.removable(integrations(), context)) == list(integrations())
+
+
+def test_the_readme_says_how_each_is_removed() -> None:
+    """Its table follows the registry."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in integrations():
+        assert f"`./mdello.pyz uninstall {name}`" in text
