@@ -211,7 +211,7 @@ def test_programs_that_are_closed_end_a_run(world: World) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights")
 def test_a_board_that_may_not_be_written(world: World) -> None:
     """As another user: a reason, and nothing beside."""
-    for each in [*world.home.rglob("*"), world.home, *list(world.home.parents)[:3]]:
+    for each in [*world.home.rglob("*"), world.home, *world.home.parents]:
         # Added to what is there: one of the parents may be the system's own folder of temporary files.
         each.chmod(stat.S_IMODE(each.stat().st_mode) | (0o755 if each.is_dir() else 0o444))
     gh = world.home / "gh"

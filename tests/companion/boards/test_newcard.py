@@ -200,8 +200,8 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_board_that_cannot_be_written_is_told(tmp_path: Path, run: RunAs) -> None:
     """As another user."""
     folder = board(tmp_path)
-    for each in [folder, *folder.parents][:3]:
-        each.chmod(0o755)
+    for each in [folder, *folder.parents]:
+        each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o055)
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "from companion.boards.newcard import add_card\n"

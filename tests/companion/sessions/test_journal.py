@@ -334,8 +334,8 @@ def test_a_folder_that_may_not_be_entered_is_no_missing_file(tmp_path: Path) -> 
         "    except StorageError as exc:\n"
         "        print(exc)\n"
     )
-    for folder in [tmp_path, *list(tmp_path.parents)[:2]]:
-        folder.chmod(0o711)
+    for folder in [tmp_path, *tmp_path.parents]:
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o011)
     done = _as_nobody(code, str(log.path))
     hidden.chmod(0o700)
     assert done.count("Permission denied") == 2, done
