@@ -83,12 +83,15 @@ def install(client: Client, context: InstallContext) -> InstallReport:
     content = _content(client, context)
     places = _places(client, context)
     with _told(f"Cannot install the {client.noun}", places.link):
-        _refuse(client, places, "Cannot replace unmanaged", "Move it away, then install again")
+        # All is looked at under the lock: an uninstall at the same moment would change what is seen.
+        with made_folders.opened(context.home, places.data_dir) as made:
+            _refuse(client, places, "Cannot replace unmanaged", "Move it away, then install again")
+            if _look_at_link(client, places).target in (None, places.copy):
+                return _put(client, context, made, places, content)
         _leave_other_copy(client, context, places)
         with made_folders.opened(context.home, places.data_dir) as made:
             _refuse(client, places, "Cannot replace unmanaged", "Move it away, then install again")
-            changed = _place(client, made, places, content)
-        return _installed(client, context, places, changed)
+            return _put(client, context, made, places, content)
 
 
 def uninstall(client: Client, context: InstallContext) -> InstallReport:
@@ -184,7 +187,10 @@ def _look_at_link(client: Client, places: _Places) -> _Found:
         return _Found("absent")
     if kind != "link":
         return _Found("foreign", "it is not a symbolic link")
-    told = os.readlink(place)
+    try:
+        told = os.readlink(place)
+    except FileNotFoundError:  # An uninstall at the same moment.
+        return _Found("absent")
     target = Path(os.path.normpath(place.parent / told))
     if target == places.copy or os.path.realpath(target) == os.path.realpath(places.copy):
         return _Found("ours", target=places.copy)
@@ -231,11 +237,16 @@ def _refuse(client: Client, places: _Places, refusal: str, remedy: str) -> None:
 
 def _leave_other_copy(client: Client, context: InstallContext, places: _Places) -> None:
     """Take a link to another data folder away together with what it points to."""
-    target = _look_at_link(client, places).target
-    if target is not None and target != places.copy:
-        for place in (places.link, places.copy):
-            placing.demand_writable(placing.real_place(place))
-        uninstall(client, context)
+    for place in (places.link, places.copy):
+        placing.demand_writable(placing.real_place(place))
+    uninstall(client, context)
+
+
+def _put(
+    client: Client, context: InstallContext, made: MadeFolders, places: _Places, content: bytes
+) -> InstallReport:
+    """Put all in place; the report, from what the disk says then."""
+    return _installed(client, context, places, _place(client, made, places, content))
 
 
 def _place(client: Client, made: MadeFolders, places: _Places, content: bytes) -> List[Path]:
