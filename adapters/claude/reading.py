@@ -9,12 +9,13 @@ Damage is therefore noticed where a line is parsed, or where it does not begin a
 """
 
 import re
-from typing import Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.claude.entries import EntryCards
 from adapters.contract import ReadReport
-from adapters.jsonl import LineFile, LongLine, parse, without_padding
+from adapters.jsonl import LineFile, LongLine
+from adapters.linereading import BRACE, END_BRACE, LineReading
 
 # Repeats user texts and tool results of other entries: never read, not even for its time.
 _BLOB = "api-request-blob"
@@ -26,9 +27,6 @@ _OTHER_TYPES = (  # the frequent ones first
 )
 KNOWN_TYPES = frozenset({"user", "assistant", *_OTHER_TYPES})
 """Entry types seen in versions 2.1.197 to 2.1.332, and two of older files."""
-
-_MAX_UNKNOWN_TYPES = 100
-_MAX_TYPE_CHARS = 64
 
 # The first members tell that an entry is neither a user's nor an assistant's: as today's versions
 # spell it, and (ten times slower to find out) in any spelling.
@@ -48,17 +46,16 @@ _RESULT_OF = re.compile(rb'"tool_use_id"\s*:\s*"([^"\\]*)(["\\])')
 # With more names than this to search for, `.md` is searched for first.
 _FEW_SEARCHES = 2
 
-_BRACE, _END_BRACE = b"{}"
 
-
-class Reading:
+class Reading(LineReading):
     """What is known of one session while its files are read, each once from start to end."""
 
     def __init__(self, needles: Needles, cwd: Optional[str], report: ReadReport) -> None:
+        newest = Newest("timestamp", before="toolUseResult", width=len("2026-01-31T09:05:00.250Z"))
+        super().__init__(newest, report)
         self.session_id = ""
         self.is_sidechain: Optional[bool] = None
         """Whether the first user's or assistant's entry is a sub-agent's; None before that one."""
-        self.newest = Newest("timestamp", before="toolUseResult", width=len("2026-01-31T09:05:00.250Z"))
         self.cards = EntryCards(cwd)
         self._needles = needles
         self._md = (b".md",) if needles.all else (b".md", b".MD", b".Md", b".mD")
@@ -66,11 +63,8 @@ class Reading:
         # line needs to hold a needle.
         self._joins_cwd = cwd is not None
         self._anchors = _anchors(needles, self._md, self._joins_cwd)
-        self._report = report
         self._log = False  # whether a sub-agent's log is read
         self._knows_session = False  # all that the first lines tell
-        self._lines = 0  # of the block at hand that were not blank
-        self._damaged: Dict[int, None] = {}  # of these, by their end
 
     def read(self, file: LineFile) -> None:
         """The session's own file. Stops where it turns out to be a sub-agent's."""
@@ -115,7 +109,7 @@ class Reading:
             raw, seen = None, end
             if end == start:
                 pass
-            elif not self._knows_session or block[start] != _BRACE or block[end - 1] != _END_BRACE:
+            elif not self._knows_session or block[start] != BRACE or block[end - 1] != END_BRACE:
                 raw = self._line(block, start, end)
             elif startswith(_TYPE_FIRST, start):
                 if not startswith(_OTHER_STARTS, start):
@@ -163,7 +157,7 @@ class Reading:
     def _line(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
         """Take from a line of any spelling what it has. Its time when that may be the greatest."""
         self._lines += 1
-        if block[start] != _BRACE or block[end - 1] != _END_BRACE:
+        if block[start] != BRACE or block[end - 1] != END_BRACE:
             start, end = self._trimmed(block, start, end)
             if start == end:
                 return None
@@ -179,20 +173,8 @@ class Reading:
         if found is None or found[1] is None:
             return found is not None, ""
         kind = found[1].decode("utf-8", errors="replace")
-        self._count_type(kind)
+        self._count(kind, KNOWN_TYPES)
         return True, kind
-
-    def _trimmed(self, block: Bytes, start: int, end: int) -> Tuple[int, int]:
-        """The object within a line that has something around it; an empty range when there is none."""
-        skipped, length = without_padding(bytes(memoryview(block)[start:end]))
-        if not length:
-            self._lines -= 1  # a blank line is none
-            return end, end
-        start, end = start + skipped, start + skipped + length
-        if block[start] == _BRACE and block[end - 1] == _END_BRACE:
-            return start, end
-        self._parse(block, start, end)  # counts it when it is not JSON at all
-        return end, end
 
     def _may_matter(self, block: Bytes, start: int, end: int) -> bool:
         """False only for a line that certainly adds no card."""
@@ -224,7 +206,7 @@ class Reading:
             return
         kind = entry.get("type")
         if isinstance(kind, str) and not counted:
-            self._count_type(kind)
+            self._count(kind, KNOWN_TYPES)
         if not self._log:
             self._note_session(entry)
         self.cards.take(entry, with_text=not self._log)
@@ -238,32 +220,8 @@ class Reading:
             self.is_sidechain = entry.get("isSidechain") is True
         self._knows_session = bool(self.session_id) and self.is_sidechain is not None
 
-    def _note_newest(self, block: bytes) -> None:
-        """Look at the file's end first: in most files the greatest time is there."""
-        above = []
-        for start, end in _lines(block):
-            raw = self.newest.above(block, start, end)
-            if raw is not None:
-                above.append((raw, start, end))
-        self._confirm(block, above)
-
-    def _confirm(self, block: Bytes, above: List[Tuple[bytes, int, int]]) -> None:
-        """Parse lines that may hold the greatest time, the most promising first."""
-        for raw, start, end in sorted(above, reverse=True):
-            if not self.newest.beats(raw):
-                return
-            entry = self._parse(block, start, end)
-            if entry is not None and entry.get("type") != _BLOB:
-                self.newest.take(entry)
-
-    def _parse(self, block: Bytes, start: int, end: int) -> Optional[Dict[str, object]]:
-        """The entry of a line; None for anything but an object. A damaged line is noted."""
-        try:
-            entry = parse(bytes(memoryview(block)[start:end]))
-        except ValueError:
-            self._damaged[end] = None
-            return None
-        return entry if isinstance(entry, dict) else None
+    def _has_time(self, entry: Dict[str, object]) -> bool:
+        return entry.get("type") != _BLOB
 
     def _must_hold(self, file: LineFile, line: LongLine) -> bool:
         """Whether a long line has to be looked at as a whole."""
@@ -284,22 +242,6 @@ class Reading:
             elif self.newest.beats(raw):
                 return True
         return bool(wanted) and file.holds(line, wanted)
-
-    def _count_type(self, kind: str) -> None:
-        if kind in KNOWN_TYPES:
-            return
-        counts, name = self._report.unknown, kind[:_MAX_TYPE_CHARS]
-        if name in counts or len(counts) < _MAX_UNKNOWN_TYPES:
-            counts[name] = counts.get(name, 0) + 1
-
-
-def _lines(block: bytes) -> Iterator[Tuple[int, int]]:
-    """(start, end) of each line that is not empty, without its LF."""
-    start = 0
-    for line in block.split(b"\n"):
-        if line:
-            yield start, start + len(line)
-        start += len(line) + 1
 
 
 def _anchors(needles: Needles, md: Tuple[bytes, ...], joins_cwd: bool) -> Tuple[bytes, ...]:

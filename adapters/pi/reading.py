@@ -8,11 +8,12 @@ Damage is therefore noticed where a line is parsed, or where it does not begin a
 """
 
 import re
-from typing import Dict, List, Optional, Tuple
+from typing import Optional
 
 from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.contract import ReadReport
-from adapters.jsonl import LineFile, LongLine, parse, without_padding
+from adapters.jsonl import LineFile, LongLine
+from adapters.linereading import BRACE, END_BRACE, LineReading, lines_of
 from adapters.pi.entries import Entry, SessionEntries
 
 KNOWN_TYPES = (
@@ -25,9 +26,6 @@ KNOWN_ROLES = (
     *("branchSummary", "compactionSummary"),
 )
 """Roles of messages in the same versions."""
-
-_MAX_UNKNOWN = 100
-_MAX_NAME_CHARS = 64
 
 # How today's versions spell the beginning of a message; other spellings take the long way.
 _START = b'{"type":"message"'
@@ -50,26 +48,22 @@ _ENDINGS = (b".md", b".MD", b".Md", b".mD")
 # With more names than this to search for, the ending is searched for first.
 _FEW_SEARCHES = 2
 
-_BRACE, _END_BRACE = b"{}"
 
-
-class Reading:
+class Reading(LineReading):
     """What is known of one session while its file is read from start to end."""
 
     def __init__(self, needles: Needles, cwd: Optional[str], report: ReadReport) -> None:
+        newest = Newest("timestamp", before="message", width=len("2026-01-31T09:05:00.250Z"))
+        super().__init__(newest, report)
         self.entries = SessionEntries(cwd)
-        self.newest = Newest("timestamp", before="message", width=len("2026-01-31T09:05:00.250Z"))
         self.misjudged = False
         """Messages were passed over before it was known that relative paths lead to a card: the file
         must be read again, with the folder that is known by now."""
         self._needles = needles
-        self._report = report
         few = 0 < len(needles.cores) <= _FEW_SEARCHES
         self._anchors = needles.cores if few else _ENDINGS
         self._joins = False  # whether a relative path leads to a card without holding a needle
         self._passed = False  # whether messages were passed over
-        self._lines = 0  # of the block at hand, that took the long way and were not blank
-        self._damaged: Dict[int, None] = {}  # of these, by their end
         self._set_folder()
 
     def read(self, file: LineFile) -> None:
@@ -94,7 +88,7 @@ class Reading:
             if not self.entries.unsettled:
                 return
             if not isinstance(part, LongLine):  # an edit's result is no such line
-                for start, end in _lines(part.data, part.start, part.end):
+                for start, end in lines_of(part.data, part.start, part.end):
                     if self._is_wanted(part.data, start, end):
                         self._take(part.data, start, end)
 
@@ -114,7 +108,7 @@ class Reading:
                 end = stop
             raw = None
             brace = find(b"{", start + 1, end) if startswith(_START, start) else -1
-            if brace < 0 or block[end - 1] != _END_BRACE or not startswith(_MESSAGE, brace - _TO_START):
+            if brace < 0 or block[end - 1] != END_BRACE or not startswith(_MESSAGE, brace - _TO_START):
                 if end > start:
                     self._passed = self._passed or lines > 0
                     raw = self._line(block, start, end)
@@ -153,7 +147,7 @@ class Reading:
     def _line(self, block: Bytes, start: int, end: int) -> Optional[bytes]:
         """Take from a line of any spelling what it has. Its time when that may be the greatest."""
         self._lines += 1
-        if block[start] != _BRACE or block[end - 1] != _END_BRACE:
+        if block[start] != BRACE or block[end - 1] != END_BRACE:
             start, end = self._trimmed(block, start, end)
             if start == end:
                 return None
@@ -172,18 +166,6 @@ class Reading:
         if self.entries.unsettled and self._is_wanted(block, start, end):
             return True
         return self._may_matter(block, start, end)
-
-    def _trimmed(self, block: Bytes, start: int, end: int) -> Tuple[int, int]:
-        """The object within a line that has something around it; an empty range when there is none."""
-        skipped, length = without_padding(bytes(memoryview(block)[start:end]))
-        if not length:
-            self._lines -= 1  # a blank line is none
-            return end, end
-        start, end = start + skipped, start + skipped + length
-        if block[start] == _BRACE and block[end - 1] == _END_BRACE:
-            return start, end
-        self._parse(block, start, end)  # counts it when it is not JSON at all
-        return end, end
 
     def _may_matter(self, block: Bytes, start: int, end: int) -> bool:
         """False only for a user's or an assistant's message that certainly adds no card."""
@@ -218,32 +200,6 @@ class Reading:
             self._joins, self._anchors = True, _ENDINGS
             self.misjudged = self._passed
 
-    def _note_newest(self, block: bytes) -> None:
-        above = []
-        for start, end in _lines(block, 0, len(block)):
-            raw = self.newest.above(block, start, end)
-            if raw is not None:
-                above.append((raw, start, end))
-        self._confirm(block, above)
-
-    def _confirm(self, block: Bytes, above: List[Tuple[bytes, int, int]]) -> None:
-        """Parse lines that may hold the greatest time, the most promising first."""
-        for raw, start, end in sorted(above, reverse=True):
-            if not self.newest.beats(raw):
-                return
-            entry = self._parse(block, start, end)
-            if entry is not None:
-                self.newest.take(entry)
-
-    def _parse(self, block: Bytes, start: int, end: int) -> Optional[Entry]:
-        """The entry of a line; None for anything but an object. A damaged line is noted."""
-        try:
-            entry = parse(bytes(memoryview(block)[start:end]))
-        except ValueError:
-            self._damaged[end] = None
-            return None
-        return entry if isinstance(entry, dict) else None
-
     def _must_hold(self, file: LineFile, line: LongLine) -> bool:
         """Whether a long line has to be looked at as a whole."""
         self._passed = True
@@ -268,22 +224,3 @@ class Reading:
 
     def _count_role(self, role: bytes) -> None:
         self._count(role.decode("utf-8", errors="replace"), KNOWN_ROLES, "message of role ")
-
-    def _count(self, name: str, known: Tuple[str, ...], prefix: str = "") -> None:
-        if name in known:
-            return
-        counts, name = self._report.unknown, prefix + name[:_MAX_NAME_CHARS]
-        if name in counts or len(counts) < _MAX_UNKNOWN:
-            counts[name] = counts.get(name, 0) + 1
-
-
-def _lines(block: Bytes, start: int, stop: int) -> List[Tuple[int, int]]:
-    """(start, end) of each line that is not empty, without its LF."""
-    found = []
-    while start < stop:
-        end = block.find(b"\n", start, stop)
-        end = stop if end < 0 else end
-        if end > start:
-            found.append((start, end))
-        start = end + 1
-    return found

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import runpy
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -15,6 +14,7 @@ from adapters import jsonl
 from adapters.claude import transcript
 from adapters.contract import ReadReport
 from companion.history.scanner import needles_for
+from tests.adapters.spelling import written
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/claude"
 slow_read = runpy.run_path(str(FIXTURES / "slow_reader.py"))["read"]
@@ -100,28 +100,7 @@ def lines(draw: Any) -> bytes:
         ensure_ascii=draw(st.booleans()),
         separators=draw(sampled([(",", ":"), (", ", ": "), (" , ", " : ")])),
     )
-    spelling = draw(st.integers(0, 5))
-    if spelling == 0:
-        text = text.replace("/", "\\/")
-    if spelling == 1:
-        text = text.replace("/", draw(sampled(["\\u002f", "\\u002F"])))
-    if spelling == 2:
-        text = re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), text)
-    line = text.encode("utf-8", errors="replace")
-    damage = draw(st.integers(0, 24))
-    if damage == 0:
-        line = line[: draw(st.integers(0, len(line)))]
-    elif damage == 1:
-        line = line + line
-    elif damage == 2:
-        line = b"\0\0" + line + b"\r"
-    elif damage == 3:
-        line = b"  " + line + b" "
-    elif damage == 4:
-        line = line.replace(b"a", b"\xff")
-    elif damage == 5:
-        line = draw(sampled([b"", b"null", b"[1]", b'"text"', b"\0\0", b"oops", b"\xef\xbb\xbf{}"]))
-    return line
+    return written(draw, text)
 
 
 @settings(max_examples=400)
@@ -205,7 +184,7 @@ def test_few_lines_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         parsed.append(line)
         return jsonl.parse(line)
 
-    monkeypatch.setattr("adapters.claude.reading.parse", parse)
+    monkeypatch.setattr("adapters.linereading.parse", parse)
     stamp = "2026-01-02T03:04:{:02}.000Z"
     tail: Dict[str, Any] = {"cwd": "/home/dev/project", "sessionId": "s"}
 

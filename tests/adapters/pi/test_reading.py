@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import runpy
 from pathlib import Path
 from typing import Any, Dict, List
@@ -15,6 +14,7 @@ from adapters import jsonl
 from adapters.contract import ReadReport
 from adapters.pi import history
 from companion.history.scanner import needles_for
+from tests.adapters.spelling import written
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/pi"
 slow_read = runpy.run_path(str(FIXTURES / "slow_reader.py"))["read"]
@@ -105,28 +105,7 @@ def lines(draw: Any) -> bytes:
         entry = {name: entry[name] for name in draw(st.permutations(list(entry)))}
     separators = draw(sampled([(",", ":"), (",", ":"), (", ", ": "), (" , ", " : ")]))
     text = json.dumps(entry, ensure_ascii=draw(st.booleans()), separators=separators)
-    spelling = draw(st.integers(0, 5))
-    if spelling == 0:
-        text = text.replace("/", "\\/")
-    if spelling == 1:
-        text = text.replace("/", draw(sampled(["\\u002f", "\\u002F"])))
-    if spelling == 2:
-        text = re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), text)
-    line = text.encode("utf-8", errors="replace")
-    damage = draw(st.integers(0, 24))
-    if damage == 0:
-        line = line[: draw(st.integers(0, len(line)))]
-    elif damage == 1:
-        line = line + line
-    elif damage == 2:
-        line = b"\0\0" + line + b"\r"
-    elif damage == 3:
-        line = b"  " + line + b" "
-    elif damage == 4:
-        line = line.replace(b"a", b"\xff")
-    elif damage == 5:
-        line = draw(sampled([b"", b"null", b"[1]", b'"text"', b"\0\0", b"oops", b"\xef\xbb\xbf{}"]))
-    return line
+    return written(draw, text)
 
 
 @settings(max_examples=400)
@@ -187,7 +166,7 @@ def test_few_lines_are_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         parsed.append(line)
         return jsonl.parse(line)
 
-    monkeypatch.setattr("adapters.pi.reading.parse", parse)
+    monkeypatch.setattr("adapters.linereading.parse", parse)
     header = {"type": "session", "id": "s", "timestamp": stamp(0), "cwd": "/home/dev/project"}
     content = [dump(header)]
     for number in range(1, 50):
