@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Callable, Dict, List, Tuple
 
 from adapters.contract import AdapterError
+from tests.another_user import as_nobody
 
 Tree = Dict[str, Tuple[str, int, bytes]]
-
-NOBODY = 65534
-"""A user that owns nothing here."""
 
 _CALLS = ("mkdir", "open", "symlink", "fsync", "rename", "replace", "unlink", "rmdir")
 
@@ -79,20 +77,14 @@ def in_parallel(acts: List[Callable[[], object]]) -> List[int]:
     return [os.WEXITSTATUS(os.waitpid(child, 0)[1]) for child in children]
 
 
-def as_nobody(act: Callable[[], object], said: Path) -> str:
+def refusal_to_nobody(act: Callable[[], object]) -> str:
     """Run ``act`` in a child without root's rights; the words of its AdapterError, or nothing."""
-    with said.open("w") as writing:
-        child = os.fork()
-        if child == 0:
-            try:
-                if os.getuid() == 0:
-                    os.setgroups([])
-                    os.setgid(NOBODY)
-                    os.setuid(NOBODY)
-                act()
-            except AdapterError as exc:
-                print(exc, file=writing, flush=True)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
-    return said.read_text()
+
+    def words() -> str:
+        try:
+            act()
+        except AdapterError as exc:
+            return str(exc)
+        return ""
+
+    return str(as_nobody(words))

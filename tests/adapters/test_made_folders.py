@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Callable, List
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from adapters import made_folders
 from adapters.contract import AdapterError
 from adapters.made_folders import MadeFolders, data_dir, opened
-from tests.adapters.disk import as_nobody, die_at, in_parallel, tree_of
+from tests.adapters.disk import die_at, in_parallel, refusal_to_nobody, tree_of
 
 
 @pytest.fixture
@@ -241,7 +242,6 @@ def test_a_read_only_record_is_told_before_anything_is_removed() -> None:
     with tempfile.TemporaryDirectory() as place:  # pytest's own folders are private to this user.
         home = Path(place)
         home.chmod(0o755)
-        said = home / "said"
 
         def ask() -> None:
             try:
@@ -249,12 +249,12 @@ def test_a_read_only_record_is_told_before_anything_is_removed() -> None:
             except PermissionError as exc:
                 raise AdapterError(str(exc)) from exc
 
-        assert as_nobody(ask, said) == ""
+        assert refusal_to_nobody(ask) == ""
         put(home, "a/x")
         for folder in (record(home).parent, *list(record(home).parents)[1:3]):
             folder.chmod(0o755)
         record(home).chmod(0o644)
-        assert "Permission denied" in as_nobody(ask, said)
+        assert "Permission denied" in refusal_to_nobody(ask)
 
 
 def test_only_one_process_works_at_a_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_many_at_once_spoil_nothing(home: Path) -> None:
     for _ in range(5):
         acts: List[Callable[[], object]] = []
         for name in ("a/x", "a/b/x", ".config/x/y", ".local/share/z"):
-            acts += [lambda name=name: put(home, name), lambda name=name: take(home, name)]  # type: ignore[misc]
+            acts += [partial(put, home, name), partial(take, home, name)]
         assert in_parallel(acts) == [0] * len(acts)
         threads = [threading.Thread(target=put, args=(home, name)) for name in ("a/x", "q/x")]
         for thread in threads:
@@ -317,7 +317,7 @@ def test_a_kill_at_any_point_leaves_nothing_that_is_not_found_again(
         home.mkdir()
         if act is take:
             put(home, ".config/b/x")
-        finished = die_at(count, lambda home=home: act(home, ".config/b/x"))  # type: ignore[misc]
+        finished = die_at(count, partial(act, home, ".config/b/x"))
         if count % 2:
             put(home, ".config/b/x")
         take(home, ".config/b/x")

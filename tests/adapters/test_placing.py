@@ -9,7 +9,7 @@ import pytest
 
 from adapters import placing
 from adapters.contract import AdapterError
-from tests.adapters.disk import as_nobody
+from tests.adapters.disk import refusal_to_nobody
 
 
 def dead_pid() -> int:
@@ -61,7 +61,7 @@ def test_a_read_only_folder_is_told_by_its_name(tmp_path: Path) -> None:
         except PermissionError as exc:
             raise AdapterError(str(exc.strerror)) from exc
 
-    assert "Permission denied: /usr" in as_nobody(ask, tmp_path / "said")
+    assert "Permission denied: /usr" in refusal_to_nobody(ask)
 
 
 def test_only_plain_files_are_read_and_only_so_much(tmp_path: Path) -> None:

@@ -79,6 +79,29 @@ def main() -> int:
         shutil.rmtree(folder)
 
 
+Found = List[Tuple[str, Any, List[str]]]
+"""Of each session its id, the time of its last entry and its cards on the board."""
+
+
+def raced(fast: Callable[[], Found], slow: Callable[[], Found]) -> Tuple[float, Found, float, Found]:
+    """(shortest time in seconds, what was found) of both."""
+    fast_s = slow_s = float("inf")
+    for _ in range(RUNS):  # in turn, so that both meet the same neighbours on the machine
+        took_s, found = timed(fast)
+        fast_s = min(fast_s, took_s)
+        took_s, wanted = timed(slow)
+        slow_s = min(slow_s, took_s)
+    return fast_s, found, slow_s, wanted
+
+
+def repeat(path: Path) -> None:
+    """Append a file to itself until it has 1 GB."""
+    block = path.read_bytes()
+    with path.open("ab") as stream:
+        while stream.tell() < BIG_BYTES:
+            stream.write(block)
+
+
 def compare_speed(folder: Path, size_bytes: int) -> bool:
     """The fast reader against one that parses every line, over the same warm files."""
     files = [folder / f"{number}.jsonl" for number in range(4)]
@@ -87,19 +110,14 @@ def compare_speed(folder: Path, size_bytes: int) -> bool:
     slow_reader = runpy.run_path(str(ROOT / "tests/fixtures/claude/slow_reader.py"))["read"]
     needles = needles_for([BOARD])
 
-    def fast() -> List[Tuple[str, Any, List[str]]]:
+    def fast() -> Found:
         found = [transcript.read_session(path, needles, None, ReadReport()) for path in files]
         return [(each.session_id, each.updated_at, on_board(each.card_paths)) for each in found]
 
-    def slow() -> List[Tuple[str, Any, List[str]]]:
+    def slow() -> Found:
         return [(each[0], each[1], on_board(each[2])) for each in map(slow_reader, files)]
 
-    fast_s = slow_s = float("inf")
-    for _ in range(RUNS):  # in turn, so that both meet the same neighbours on the machine
-        took_s, found = timed(fast)
-        fast_s = min(fast_s, took_s)
-        took_s, wanted = timed(slow)
-        slow_s = min(slow_s, took_s)
+    fast_s, found, slow_s, wanted = raced(fast, slow)
     hits = sum(len(each[2]) for each in found)
     ratio = slow_s / fast_s
     print(f"history: {total / 1e6:.0f} MB, {lines} lines, {hits} cards; {total / fast_s / 1e9:.2f} GB/s")
@@ -114,10 +132,7 @@ def measure_memory(folder: Path) -> bool:
     """Peak memory of a process of its own that reads one transcript of 1 GB."""
     path = folder / "big.jsonl"
     write(path, 20_000_000, 7)
-    block = path.read_bytes()
-    with path.open("ab") as stream:
-        while stream.tell() < BIG_BYTES:
-            stream.write(block)
+    repeat(path)
     return read_apart("Claude Code", "claude.transcript", path)
 
 
@@ -130,19 +145,14 @@ def compare_pi(folder: Path, size_bytes: int) -> bool:
     slow_reader = runpy.run_path(str(ROOT / "tests/fixtures/pi/slow_reader.py"))["read"]
     needles = needles_for([BOARD])
 
-    def fast() -> List[Tuple[str, Any, List[str]]]:
+    def fast() -> Found:
         found = [pi.read_session(path, needles, None, ReadReport()) for path in files]
         return [(each.session_id, each.updated_at, on_board(each.card_paths)) for each in found]
 
-    def slow() -> List[Tuple[str, Any, List[str]]]:
+    def slow() -> Found:
         return [(each[0], each[1], on_board(each[2])) for each in map(slow_reader, files)]
 
-    fast_s = slow_s = float("inf")
-    for _ in range(RUNS):
-        took_s, found = timed(fast)
-        fast_s = min(fast_s, took_s)
-        took_s, wanted = timed(slow)
-        slow_s = min(slow_s, took_s)
+    fast_s, found, slow_s, wanted = raced(fast, slow)
     ratio = slow_s / fast_s
     hits = sum(len(each[2]) for each in found)
     print(f"history: Pi: {total / 1e6:.0f} MB, {hits} cards; {total / fast_s / 1e9:.2f} GB/s, {ratio:.1f}x")
@@ -158,10 +168,7 @@ def measure_pi(folder: Path) -> bool:
     """Peak memory for one session of 1 GB of Pi's."""
     path = folder / "big-pi.jsonl"
     write_pi(path, 20_000_000, 7)
-    block = path.read_bytes()
-    with path.open("ab") as stream:
-        while stream.tell() < BIG_BYTES:
-            stream.write(block)
+    repeat(path)
     return read_apart("Pi", "pi", path)
 
 

@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Callable, Dict, List, Tuple
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from adapters.claude import events, folder
 from adapters.claude.install import inspect, install, presence, uninstall
 from adapters.contract import AdapterError, InstallContext, InstallReport
-from tests.adapters.disk import as_nobody, die_at, in_parallel, times_of, tree_of
+from tests.adapters.disk import die_at, in_parallel, refusal_to_nobody, times_of, tree_of
 
 CURL = "/usr/bin/curl"
 ENDPOINT = "http://127.0.0.1:43210"
@@ -632,7 +633,7 @@ def test_a_kill_while_installing_leaves_all_or_nothing(skills_exist: bool, tmp_p
         if skills_exist:
             (context.home / ".claude" / "skills").mkdir(parents=True)
         before = tree_of(context.home)
-        finished = die_at(count, lambda context=context: do_install(context))  # type: ignore[misc]
+        finished = die_at(count, partial(do_install, context))
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
@@ -652,7 +653,7 @@ def test_a_kill_while_updating_leaves_old_or_new_hooks(tmp_path: Path) -> None:
         context = make_context(base)
         do_install(context)
         newer = replace(context, transport="command", version="2.0")
-        finished = die_at(count, lambda newer=newer: do_install(newer))  # type: ignore[misc]
+        finished = die_at(count, partial(do_install, newer))
         assert _state(context) in ("http", "command")
         do_install(newer)
         assert inspect(newer, NO_POLICY).state == "installed"
@@ -670,7 +671,7 @@ def test_a_kill_while_uninstalling_leaves_all_or_nothing(tmp_path: Path) -> None
         base.mkdir()
         context = make_context(base)
         do_install(context)
-        finished = die_at(count, lambda context=context: uninstall(context))  # type: ignore[misc]
+        finished = die_at(count, partial(uninstall, context))
         assert _state(context) in ("absent", "http")
         if count % 2:
             do_install(context)
@@ -687,7 +688,7 @@ def test_several_installs_at_once_end_in_one_right_installation(tmp_path: Path) 
         base = tmp_path / str(attempt)
         base.mkdir()
         context = make_context(base)
-        assert in_parallel([lambda context=context: do_install(context)] * 6) == [0] * 6  # type: ignore[misc]
+        assert in_parallel([partial(do_install, context)] * 6) == [0] * 6
         assert inspect(context, NO_POLICY).state == "installed"
         assert not [name for name in tree_of(context.home) if name.endswith(".tmp")]
         uninstall(context)
@@ -701,8 +702,8 @@ def test_installs_and_uninstalls_at_once_never_break(tmp_path: Path) -> None:
         base.mkdir()
         context = make_context(base)
         acts: List[Callable[[], object]] = [
-            lambda context=context: do_install(context),  # type: ignore[misc]
-            lambda context=context: uninstall(context),  # type: ignore[misc]
+            partial(do_install, context),
+            partial(uninstall, context),
         ] * 3
         assert 2 not in in_parallel(acts)
         do_install(context)
@@ -730,7 +731,7 @@ def test_a_home_that_cannot_be_written_is_a_telling_error(tmp_path: Path) -> Non
         Path(place).chmod(0o755)
         context = make_context(Path(place))
         context.home.chmod(0o555)
-        said = as_nobody(lambda: do_install(context), tmp_path / "said")
+        said = refusal_to_nobody(lambda: do_install(context))
         assert "Permission denied" in said and str(context.home) in said
         assert tree_of(context.home) == {}
 

@@ -30,14 +30,6 @@ def paths_in_js(shared: Path) -> Iterator[Talk]:
 
 
 @pytest.fixture
-def companion() -> Iterator[FakeCompanion]:
-    """A companion that takes everything, until told otherwise."""
-    fake = FakeCompanion()
-    yield fake
-    fake.stop()
-
-
-@pytest.fixture
 def publishing(shared: Path, companion: FakeCompanion) -> Iterator[Publishing]:
     """Starts a publisher to the fake companion, or to the endpoint given."""
     talks = []

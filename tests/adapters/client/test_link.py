@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Callable, Dict, List
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from adapters import made_folders, opencode, pi, placing
 from adapters.client import bundle, link
 from adapters.contract import AdapterError, InstallContext
-from tests.adapters.disk import as_nobody, die_at, in_parallel, times_of, tree_of
+from tests.adapters.disk import die_at, in_parallel, refusal_to_nobody, times_of, tree_of
 
 AGENTS: Dict[str, ModuleType] = {"pi": pi, "opencode": opencode}
 FOLDERS = {"pi": ".pi/agent/extensions", "opencode": ".config/opencode/plugins"}
@@ -447,7 +448,7 @@ def test_a_kill_while_installing_leaves_all_or_nothing(name: str, tmp_path: Path
         base = tmp_path / str(count)
         base.mkdir()
         context = make_context(base)
-        finished = die_at(count, lambda context=context: AGENTS[name].install(context))  # type: ignore[misc]
+        finished = die_at(count, partial(AGENTS[name].install, context))
         assert _whole(name, context)
         if count % 2:
             AGENTS[name].install(context)
@@ -472,7 +473,7 @@ def test_a_kill_while_updating_or_removing_leaves_all_or_nothing(
             AGENTS[name].install(context)
             with monkeypatch.context() as patched:
                 patched.setattr(bundle, "client_source", lambda agent: b"new\n")
-                finished = die_at(count, lambda act=act, context=context: act(context))  # type: ignore[misc]
+                finished = die_at(count, partial(act, context))
             assert _whole(name, context)
             if count % 2:
                 AGENTS[name].install(context)
@@ -490,13 +491,9 @@ def test_many_at_once_end_in_a_right_state(tmp_path: Path) -> None:
         base = tmp_path / str(attempt)
         base.mkdir()
         context = make_context(base)
-        installs: List[Callable[[], object]] = [
-            lambda agent=agent, context=context: agent.install(context)  # type: ignore[misc]
-            for agent in AGENTS.values()
-        ]
+        installs: List[Callable[[], object]] = [partial(agent.install, context) for agent in AGENTS.values()]
         removals: List[Callable[[], object]] = [
-            lambda agent=agent, context=context: agent.uninstall(context)  # type: ignore[misc]
-            for agent in AGENTS.values()
+            partial(agent.uninstall, context) for agent in AGENTS.values()
         ]
         assert in_parallel(installs * 3) == [0] * 6
         assert all(agent.inspect(context).state == "installed" for agent in AGENTS.values())
@@ -516,7 +513,6 @@ def test_a_read_only_place_is_a_telling_error_and_nothing_is_half_done(
         base.chmod(0o777)
         context = make_context(base)
         context.home.chmod(0o777)
-        said = base / "said"
         locked = {
             "home": context.home,
             "data": context.home / ".local",
@@ -525,19 +521,19 @@ def test_a_read_only_place_is_a_telling_error_and_nothing_is_half_done(
         locked.mkdir(exist_ok=True)
         locked.chmod(0o555)
         before = tree_of(context.home)
-        told = as_nobody(lambda: AGENTS[name].install(context), said)
+        told = refusal_to_nobody(lambda: AGENTS[name].install(context))
         assert f"Cannot install the {NOUNS[name]}: Permission denied" in told, told
         assert tree_of(context.home) == before
         locked.chmod(0o777)
-        assert as_nobody(lambda: AGENTS[name].install(context), said) == ""
+        assert refusal_to_nobody(lambda: AGENTS[name].install(context)) == ""
         installed = tree_of(context.home)
         for folder in (link_of(name, context).parent, copy_of(name, context).parent):
             folder.chmod(0o555)
-            told = as_nobody(lambda: AGENTS[name].uninstall(context), said)
+            told = refusal_to_nobody(lambda: AGENTS[name].uninstall(context))
             assert f"Cannot remove the {NOUNS[name]}: Permission denied: {folder}" in told
             folder.chmod(0o700)
             assert tree_of(context.home) == installed
-        assert as_nobody(lambda: AGENTS[name].uninstall(context), said) == ""
+        assert refusal_to_nobody(lambda: AGENTS[name].uninstall(context)) == ""
         assert not link_of(name, context).exists()
 
 

@@ -96,14 +96,6 @@ class OpenCode:
 MakeOpenCode = Callable[..., OpenCode]
 
 
-@pytest.fixture
-def companion() -> Iterator[FakeCompanion]:
-    """A companion that takes everything, until told otherwise."""
-    fake = FakeCompanion()
-    yield fake
-    fake.stop()
-
-
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client as it is installed."""

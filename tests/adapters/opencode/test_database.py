@@ -18,8 +18,8 @@ from adapters.opencode import database
 from adapters.opencode.database import Database
 from adapters.opencode.messages import Found, Sieve
 from adapters.opencode.sessions import Unreadable
-from tests.adapters.another_user import as_nobody, as_root_only, open_to_all
 from tests.adapters.opencode.stores import SCHEMA, Made, connect, files_of, left_by, text, tool
+from tests.another_user import as_nobody, as_root_only, open_to_all
 
 
 def listed(path: Path) -> List[str]:

@@ -11,8 +11,8 @@ from adapters.contract import ReadReport
 from adapters.opencode.messages import LONGEST_BYTES, Found, Sieve
 from adapters.opencode.sessions import Head
 from adapters.opencode.storage import Storage
-from tests.adapters.another_user import as_nobody, as_root_only, open_to_all
 from tests.adapters.opencode.stores import text, tool, unpack
+from tests.another_user import as_nobody, as_root_only, open_to_all
 
 USER = {"role": "user", "time": {"created": 5_000}}
 TREE: Dict[str, Any] = {

@@ -64,14 +64,6 @@ class Pi:
 MakePi = Callable[..., Pi]
 
 
-@pytest.fixture
-def companion() -> Iterator[FakeCompanion]:
-    """A companion that takes everything, until told otherwise."""
-    fake = FakeCompanion()
-    yield fake
-    fake.stop()
-
-
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client as it is installed."""

@@ -10,7 +10,7 @@ import pytest
 from adapters.contract import ReadReport
 from adapters.pi import history
 from companion.history.scanner import needles_for
-from tests.adapters.another_user import as_nobody, as_root_only, open_to_all
+from tests.another_user import as_nobody, as_root_only, open_to_all
 from tests.conftest import ROOT
 
 FIXTURES = ROOT / "tests/fixtures/pi/history"

@@ -1,7 +1,6 @@
 """What is on a board already."""
 
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from companion.assignment import known
 from companion.assignment.known import links_in
 from companion.core.errors import AssignmentFailed
+from tests.another_user import open_to_all
 from tests.conftest import ROOT
 
 
@@ -68,8 +68,7 @@ def test_a_card_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text(link(1))
     secret.chmod(0o600)
-    for each in [tmp_path, *tmp_path.parents]:
-        each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o055)
+    open_to_all(tmp_path)
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "from companion.assignment.known import links_in\n"

@@ -12,6 +12,7 @@ import pytest
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
 from companion.core.config import ConfigFile
+from tests import another_user
 from tests.companion.boards.js_yaml import JsYaml, NodeMissing
 
 NOW_S = 1_767_323_045.25  # 2026-01-02T03:04:05.250Z
@@ -66,7 +67,6 @@ def card() -> MakeCard:
 
 
 AsNobody = Callable[[Callable[[], object]], object]
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -84,34 +84,7 @@ def open_folder() -> Iterator[Path]:
 @pytest.fixture
 def as_nobody() -> AsNobody:
     """Runs a function in a process without root's rights; its result, which must be JSON."""
-
-    def run(work: Callable[[], object]) -> object:
-        out, into = os.pipe()
-        child = os.fork()
-        if child == 0:
-            _in_child(work, into)
-        os.close(into)
-        with os.fdopen(out, "rb") as pipe:
-            said = pipe.read()
-        os.waitpid(child, 0)
-        result = json.loads(said)
-        assert "error" not in result, result
-        return result["value"]
-
-    return run
-
-
-def _in_child(work: Callable[[], object], into: int) -> NoReturn:
-    try:
-        if os.geteuid() == 0:
-            os.setgroups([])
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
-        said = json.dumps({"value": work()})
-    except BaseException as exc:  # Nothing may run on in a copy of the test run.
-        said = json.dumps({"error": repr(exc)})
-    os.write(into, said.encode())
-    os._exit(0)
+    return another_user.as_nobody
 
 
 def _missing(reason: str) -> NoReturn:

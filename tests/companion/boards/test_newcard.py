@@ -17,6 +17,7 @@ from companion.boards.cards import CardFinder
 from companion.boards.frontmatter import read_front_matter
 from companion.boards.newcard import add_card, card_bytes, slug_of
 from companion.core.errors import BoardError
+from tests.another_user import open_to_all
 from tests.companion.boards.conftest import Boards
 from tests.companion.boards.js_yaml import JsYaml
 from tests.conftest import ROOT, RunAs
@@ -200,8 +201,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_board_that_cannot_be_written_is_told(tmp_path: Path, run: RunAs) -> None:
     """As another user."""
     folder = board(tmp_path)
-    for each in [folder, *folder.parents]:
-        each.chmod(stat.S_IMODE(each.stat().st_mode) | 0o055)
+    open_to_all(folder)
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "from companion.boards.newcard import add_card\n"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -22,7 +23,7 @@ from companion.commands import install
 from companion.commands.help import help_text
 from companion.commands.integrations import MACOS, SERVICE, at_once, integrations, named, on_macos, words
 from companion.core.errors import UsageError
-from tests.adapters.disk import as_nobody, die_at, in_parallel, tree_of
+from tests.adapters.disk import die_at, in_parallel, refusal_to_nobody, tree_of
 from tests.conftest import ROOT
 
 # launchd is asked by the tests of the service only: there is no fake in its place here.
@@ -327,12 +328,10 @@ def test_all_of_them_at_once_and_out_again_at_once(tmp_path: Path) -> None:
         context = make_machine(base)
         before = tree_of(base)
         installs: List[Callable[[], object]] = [
-            lambda name=name, context=context: integrations()[name].install(context)  # type: ignore[misc]
-            for name in ALL
+            partial(integrations()[name].install, context) for name in ALL
         ]
         removals: List[Callable[[], object]] = [
-            lambda name=name, context=context: integrations()[name].uninstall(context)  # type: ignore[misc]
-            for name in ALL
+            partial(integrations()[name].uninstall, context) for name in ALL
         ]
         assert in_parallel(installs) == [0] * len(ALL)
         assert all(integrations()[name].inspect(context).state == "installed" for name in ALL)
@@ -356,26 +355,26 @@ def test_read_only_places_are_told_and_nothing_is_half_done(name: str, public: P
     context.home.chmod(0o555)
     (public / "said").touch()
     before = tree_of(context.home)
-    told = as_nobody(lambda: integrations()[name].install(context), public / "said")
+    told = refusal_to_nobody(lambda: integrations()[name].install(context))
     assert "Permission denied" in told or "cannot be written" in told, told
     assert tree_of(context.home) == before
     context.home.chmod(0o777)
-    assert as_nobody(lambda: integrations()[name].install(context), public / "said") == ""
+    assert refusal_to_nobody(lambda: integrations()[name].install(context)) == ""
     installed = tree_of(context.home)
     assert installed
     holding = {(context.home / path).parent for path, (kind, *_) in installed.items() if kind != "folder"}
     for folder in sorted(holding):
         mode = folder.stat().st_mode
         folder.chmod(0o555)
-        told = as_nobody(lambda: integrations()[name].uninstall(context), public / "said")
+        told = refusal_to_nobody(lambda: integrations()[name].uninstall(context))
         folder.chmod(mode)
         if told:
             assert "Permission denied" in told or "Cannot remove" in told
             assert tree_of(context.home) == installed, folder
         else:
             # A folder of our own whose parent can be written goes as a whole.
-            as_nobody(lambda: integrations()[name].install(context), public / "said")
-    assert as_nobody(lambda: integrations()[name].uninstall(context), public / "said") == ""
+            refusal_to_nobody(lambda: integrations()[name].install(context))
+    assert refusal_to_nobody(lambda: integrations()[name].uninstall(context)) == ""
     assert tree_of(context.home) == before
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from adapters import placing
 from companion.service import owned
-from tests.adapters.disk import NOBODY, as_nobody, die_at, times_of
+from tests.adapters.disk import die_at, refusal_to_nobody, times_of
+from tests.another_user import NOBODY
 from tests.companion.service.conftest import World
 
 FILE = "Library/deep/file"
@@ -105,6 +106,6 @@ def test_nothing_is_taken_away_when_a_part_cannot_be(world: World, tmp_path: Pat
         except PermissionError as exc:
             print(exc, file=(tmp_path / "said").open("w"))
 
-    as_nobody(act, tmp_path / "ignored")
+    refusal_to_nobody(act)
     assert "Permission denied" in (tmp_path / "said").read_text()
     assert world.tree() == before

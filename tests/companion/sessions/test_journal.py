@@ -20,6 +20,7 @@ from companion.sessions import journal as journal_module
 from companion.sessions.association import Association
 from companion.sessions.journal import Journal, association_journal
 from companion.sessions.lines import KEEP_NEWEST, compacted, json_bytes
+from tests.another_user import open_to_all
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -334,8 +335,7 @@ def test_a_folder_that_may_not_be_entered_is_no_missing_file(tmp_path: Path) -> 
         "    except StorageError as exc:\n"
         "        print(exc)\n"
     )
-    for folder in [tmp_path, *tmp_path.parents]:
-        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | 0o011)
+    open_to_all(tmp_path)
     done = _as_nobody(code, str(log.path))
     hidden.chmod(0o700)
     assert done.count("Permission denied") == 2, done
