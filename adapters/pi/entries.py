@@ -2,8 +2,11 @@
 
 Entries form a tree, and what was compacted or branched off still stands in the file: all of it counts,
 for all of it was worked on. A fork begins with a copy of what it was forked from, and continues it.
+
+``client.js`` reads the entries of a resumed session in the same way; one table of tests holds for both.
 """
 
+import os
 from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 from adapters.paths import can_be_card, candidates_in_text, tool_path
@@ -11,6 +14,9 @@ from adapters.paths import can_be_card, candidates_in_text, tool_path
 Entry = Mapping[str, object]
 
 EDIT_TOOLS = frozenset({"edit", "write"})
+
+NESTED_CALLS = "nestedCalls"
+"""The member of a result that lists what a script of the model's called by itself (since 1.5)."""
 
 _ENDING = ".md"
 
@@ -48,7 +54,7 @@ class SessionEntries:
         """The user's texts first, then the edits that succeeded, each in the order of the file."""
         found = dict(self._texts)
         for call, given in self._calls:
-            path = tool_path(given, self.cwd) if call in self.succeeded else None
+            path = tool_path(as_pi_reads(given), self.cwd) if call in self.succeeded else None
             if path is not None and can_be_card(path):
                 found[path] = None
         return tuple(found)
@@ -69,21 +75,39 @@ class SessionEntries:
 
     def _assistant(self, content: object) -> None:
         for block in content if isinstance(content, list) else []:
-            if not isinstance(block, dict) or block.get("type") != "toolCall":
-                continue
-            call, name, given = block.get("id"), block.get("name"), block.get("arguments")
-            path = given.get("path") if isinstance(given, dict) else None
-            is_edit = isinstance(name, str) and name in EDIT_TOOLS
-            if not is_edit or not isinstance(call, str) or not isinstance(path, str):
-                continue
-            if path[-len(_ENDING) :].lower() == _ENDING:
-                self._calls.append((call, path))
-                if call not in self.succeeded:
-                    self.unsettled.add(call)
+            if isinstance(block, dict) and block.get("type") == "toolCall":
+                self._call(block)
+
+    def _call(self, call: Entry) -> None:
+        """Note an edit's call; whether it succeeded is another question."""
+        identity, name, given = call.get("id"), call.get("name"), call.get("arguments")
+        path = given.get("path") if isinstance(given, dict) else None
+        is_edit = isinstance(name, str) and name in EDIT_TOOLS
+        if not is_edit or not isinstance(identity, str) or not isinstance(path, str):
+            return
+        if path[-len(_ENDING) :].lower() == _ENDING:
+            self._calls.append((identity, path))
+            if identity not in self.succeeded:
+                self.unsettled.add(identity)
 
     def _result(self, message: Entry) -> None:
         call, tool = message.get("toolCallId"), message.get("toolName")
         is_edit = isinstance(tool, str) and tool in EDIT_TOOLS
         if is_edit and message.get("isError") is not True and isinstance(call, str):
-            self.succeeded.add(call)
-            self.unsettled.discard(call)
+            self._succeed(call)
+        nested = message.get(NESTED_CALLS)
+        calls = nested.get("calls") if isinstance(nested, dict) else None
+        for each in calls if isinstance(calls, list) else []:
+            if isinstance(each, dict) and each.get("status") == "ok" and isinstance(each.get("id"), str):
+                self._succeed(str(each["id"]))
+                self._call(each)
+
+    def _succeed(self, call: str) -> None:
+        self.succeeded.add(call)
+        self.unsettled.discard(call)
+
+
+def as_pi_reads(path: str) -> str:
+    """A path of a tool call as Pi itself takes it: an ``@`` in front goes, ``~/`` is the home."""
+    plain = path[1:] if path.startswith("@") else path
+    return os.path.expanduser(plain) if plain.startswith("~/") else plain

@@ -7,6 +7,7 @@ is known to change nothing; the tests hold this reader against one that parses e
 Damage is therefore noticed where a line is parsed, or where it does not begin and end as an object.
 """
 
+import os
 import re
 from typing import Optional
 
@@ -14,7 +15,7 @@ from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.contract import ReadReport
 from adapters.jsonl import LineFile, LongLine
 from adapters.linereading import BRACE, END_BRACE, LineReading, lines_of
-from adapters.pi.entries import Entry, SessionEntries
+from adapters.pi.entries import NESTED_CALLS, Entry, SessionEntries
 
 KNOWN_TYPES = (
     *("session", "message", "model_change", "thinking_level_change", "usage", "compaction"),
@@ -42,6 +43,10 @@ _HEAD_BYTES = 4096
 
 # A message that adds a card is the user's, or calls a tool of one of these names.
 _WORDS = (b'"user"', b'"write"', b'"edit"')
+# In a result, what says that it holds calls too.
+_NESTED = b'"%s"' % NESTED_CALLS.encode("ascii")
+# In front of a path it goes, so the path does not begin behind a quote.
+_AT = b'"@'
 
 # In any case, for so a tool may have been told; the first is by far the most frequent.
 _ENDINGS = (b".md", b".MD", b".Md", b".mD")
@@ -126,7 +131,8 @@ class Reading(LineReading):
                         raw = None
                 role = brace + _TO_ROLE
                 if startswith(_RESULT, role):
-                    if unsettled and self._is_wanted(block, brace, end):
+                    wanted = unsettled and self._is_wanted(block, brace, end)
+                    if wanted or (find(_NESTED, brace, end) >= 0 and self._may_matter(block, brace, end)):
                         self._take(block, start, end)
                 elif startswith(_USER, role) or startswith(_ASSISTANT, role):
                     for anchor in anchors:
@@ -168,8 +174,12 @@ class Reading(LineReading):
         return self._may_matter(block, start, end)
 
     def _may_matter(self, block: Bytes, start: int, end: int) -> bool:
-        """False only for a user's or an assistant's message that certainly adds no card."""
-        if not self._joins and not self._needles.within(block, start, end):
+        """False only for a message that certainly adds no card by itself."""
+        if (
+            not self._joins
+            and block.find(_AT, start, end) < 0
+            and not self._needles.within(block, start, end)
+        ):
             return False
         if all(block.find(ending, start, end) < 0 for ending in _ENDINGS):
             return False
@@ -191,14 +201,15 @@ class Reading(LineReading):
         return entry
 
     def _set_folder(self) -> None:
-        """Within a board's folder relative paths do not hold its name: all of them may matter."""
-        cwd = self.entries.cwd
-        if cwd is None or self._joins or not self._needles.all:
+        """Within a board's folder relative paths do not hold its name: all of them may matter. So do
+        those that begin with ``~/`` if the home is a board."""
+        if self._joins or not self._needles.all:
             return
-        spelled = b'"%s"' % cwd.encode("utf-8", errors="surrogatepass")
-        if self._needles.within(spelled, 0, len(spelled)):
-            self._joins, self._anchors = True, _ENDINGS
-            self.misjudged = self._passed
+        for folder in (self.entries.cwd or "", os.path.expanduser("~")):
+            spelled = b'"%s"' % folder.encode("utf-8", errors="surrogatepass")
+            if self._needles.within(spelled, 0, len(spelled)):
+                self._joins, self._anchors = True, _ENDINGS
+                self.misjudged = self._passed
 
     def _must_hold(self, file: LineFile, line: LongLine) -> bool:
         """Whether a long line has to be looked at as a whole."""
@@ -217,10 +228,12 @@ class Reading(LineReading):
         role = _ROLE_OF.search(first, 0, _HEAD_BYTES)
         if role is None or (role[1] == b"toolResult" and self._is_wanted(first, 0, len(first))):
             return True
+        if role[1] == b"toolResult":
+            return file.holds(line, (_NESTED,))
         if role[1] not in (b"user", b"assistant"):
             self._count_role(role[1])
             return False
-        return file.holds(line, _ENDINGS if self._joins else self._needles.all or _ENDINGS)
+        return file.holds(line, _ENDINGS if self._joins else (*(self._needles.all or _ENDINGS), _AT))
 
     def _count_role(self, role: bytes) -> None:
         self._count(role.decode("utf-8", errors="replace"), KNOWN_ROLES, "message of role ")

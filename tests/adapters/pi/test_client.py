@@ -303,38 +303,8 @@ def test_a_session_replaced_before_it_settles_harms_nothing(pi: Pi, companion: F
 
 # --- history ---------------------------------------------------------------------------------------------
 
-HISTORY = [
-    {"type": "session_info", "name": "x"},
-    message("system", "see /b/system.md"),
-    message("user", "see /b/first.md\nand"),
-    message("user", [{"type": "text", "text": "/b/second.md"}, {"type": "image", "data": "/b/no.md"}]),
-    call("c1", "write", "/b/third.md"),
-    call("c2", "edit", "/b/failed.md"),
-    call("c3", "read", "/b/read.md"),
-    call("c4", "edit", "rel.md"),
-    call("c5", "write", "/b/unanswered.md"),
-    result("c1", "write", isError=False),
-    result("c2", "edit", isError=True),
-    result("c3", "read", isError=False),
-    result("c4", "edit"),
-    result(
-        "c6",
-        "codemode",
-        isError=False,
-        nestedCalls={
-            "calls": [
-                {"id": "c6/1", "name": "write", "status": "ok", "arguments": {"path": "/b/nested.md"}},
-                {"id": "c6/2", "name": "write", "status": "error", "arguments": {"path": "/b/not.md"}},
-                {"id": "c6/3", "name": "read", "status": "ok", "arguments": {"path": "/b/not.md"}},
-                {"id": "c6/4", "name": "edit", "status": "ok"},
-                None,
-            ]
-        },
-    ),
-    message("assistant", [{"type": "text", "text": "I saw /b/said.md"}, "loose", None, 5]),
-    message("assistant", "/b/said.md"),
-]
-NAMED = ["/b/first.md", "/b/second.md", "/b/third.md", "/w/rel.md", "/b/nested.md"]
+SESSION = json.loads((ROOT / "tests/fixtures/pi/entries.json").read_text(encoding="utf-8"))
+HISTORY, NAMED = SESSION["entries"], SESSION["cards"]
 
 
 @pytest.mark.parametrize("reason", ["startup", "resume", "fork", "reload"])

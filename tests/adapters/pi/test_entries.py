@@ -1,10 +1,12 @@
 """What counts in a session's entries, and what does not."""
 
+import json
 from typing import Any, Dict, List, Optional
 
 import pytest
 
 from adapters.pi.entries import SessionEntries
+from tests.conftest import ROOT
 
 CWD = "/home/dev/board"
 
@@ -27,6 +29,29 @@ def found(*entries: Dict[str, Any], cwd: Optional[str] = CWD) -> List[str]:
     for entry in entries:
         session.take(entry)
     return list(session.candidates())
+
+
+def test_the_same_cards_as_the_client_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one session with all that either of them has to tell apart; the client's test has it too."""
+    session = json.loads((ROOT / "tests/fixtures/pi/entries.json").read_text(encoding="utf-8"))
+    monkeypatch.setenv("HOME", session["home"])
+    assert found(*session["entries"], cwd=session["cwd"]) == session["cards"]
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        None,
+        5,
+        [],
+        {},
+        {"calls": None},
+        {"calls": [None, 5, {"id": "n"}, {"id": 5, "status": "ok", "name": "edit"}]},
+    ],
+)
+def test_damaged_nested_calls_say_nothing(nested: Any) -> None:
+    """The result that holds them is read all the same."""
+    assert found(call("write", "/b/a.md"), result(nestedCalls=nested)) == ["/b/a.md"]
 
 
 def test_last_header_that_names_one_tells_id_and_folder() -> None:

@@ -24,7 +24,19 @@ FOLDERS = [
     *("/home/dev/board", "/home/dev//board", "/home/x/../dev/board", "/home/dev/boards", ""),
     *("/srv/B\u00fccher/\u770b\u677f", "/srv/Bu\u0308cher/\u770b\u677f", "/x/kb", "/x//kb", "/keyboard"),
 ]
-RELATIVE = ["", "board/", "./board/", "../board/", "sub/../", "kb/", "\u770b\u677f/"]
+RELATIVE = [
+    "",
+    "@",
+    "@board/",
+    "~/",
+    "@~/board/",
+    "board/",
+    "./board/",
+    "../board/",
+    "sub/../",
+    "kb/",
+    "\u770b\u677f/",
+]
 NAMES = ["card.md", "a b.md", "it.MD", "\u00fc.md", "card.txt", ".md", 'q"x.md', "\U0001f600.md"]
 STAMPS = [f"2026-01-0{day}T00:00:00.000Z" for day in range(1, 9)] + ["2027", "", "zz", "2026\u00e9", 'q"']
 CWDS: List[Any] = ["/home/dev/board", "/home/dev", "/srv/B\u00fccher", "/x/kb", "/home/dev/board/s", None, 5]
@@ -49,6 +61,14 @@ talks = st.fixed_dictionaries(
     {"role": sampled(["user", "assistant"]), "content": contents},
     optional={"timestamp": stamps | sampled([5]), "usage": st.dictionaries(sampled(["timestamp"]), stamps)},
 )
+nested = sampled([None, 5]) | st.fixed_dictionaries(
+    {
+        "id": ids,
+        "name": sampled(["write", "edit", "read"]),
+        "status": sampled(["ok", "ok", "error", "unfinished", 5]),
+        "arguments": st.fixed_dictionaries({"path": tool_paths}),
+    }
+)
 results = st.fixed_dictionaries(
     {
         "role": sampled(["toolResult"]),
@@ -56,7 +76,10 @@ results = st.fixed_dictionaries(
         "toolName": sampled(["write", "edit", "read"]),
         "content": contents,
     },
-    optional={"isError": sampled([True, False, False])},
+    optional={
+        "isError": sampled([True, False, False]),
+        "nestedCalls": sampled([None, {}, {"calls": 5}]) | st.fixed_dictionaries({"calls": st.lists(nested)}),
+    },
 )
 others = st.fixed_dictionaries(
     {"role": sampled(["system", "bashExecution", "custom", "hookMessage", "new", 5]), "content": contents}
@@ -115,6 +138,7 @@ def lines(draw: Any) -> bytes:
     block_bytes=sampled([16, 100, 1000, 256 * 1024]),
     boards=sampled([BOARDS[:1], BOARDS[1:2], BOARDS[2:], BOARDS[:2], BOARDS]),
     cwd=sampled([None, None, "/home/dev/board", "/home/dev"]),
+    home=sampled(["/home/dev", "/home/dev/board"]),
 )
 def test_same_as_parsing_every_line(
     tmp_path_factory: pytest.TempPathFactory,
@@ -123,15 +147,17 @@ def test_same_as_parsing_every_line(
     block_bytes: int,
     boards: List[str],
     cwd: Any,
+    home: str,
 ) -> None:
     """Escapes, orders, block edges, damage: id, time and cards on the boards agree."""
     path = tmp_path_factory.getbasetemp() / "generated.jsonl"
     path.write_bytes(b"\n".join(content) + (b"\n" if last_end else b""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonl, "BLOCK_BYTES", block_bytes)
+        patch.setenv("HOME", home)
         fast = history.read_session(path, needles_for(boards), cwd, ReadReport())
         everything = history.read_session(path, (), cwd, ReadReport())
-    session, newest, cards, _ = slow_read(path, cwd)
+        session, newest, cards, _ = slow_read(path, cwd)
     assert (fast.session_id, fast.updated_at) == (session, newest)
     assert on_boards(fast.card_paths, boards) == on_boards(cards, boards)
     assert everything.updated_at == newest
