@@ -263,6 +263,37 @@ def test_huge_lines(tmp_path: Path, where: str) -> None:
     assert (report.records, report.damaged, report.skipped) == (5, 0, [])
 
 
+@pytest.mark.parametrize("filling", ["", "z" * 3_000_000], ids=["as ever", "above the limit"])
+@pytest.mark.parametrize(
+    ("home", "path", "card"),
+    [
+        ("/home/dev", "@board/c.md", "/home/dev/board/c.md"),
+        ("/home/dev", "~/board/c.md", "/home/dev/board/c.md"),
+        ("/home/dev/board", "~/c.md", "/home/dev/board/c.md"),
+    ],
+)
+def test_paths_as_pi_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str, path: str, card: str, filling: str
+) -> None:
+    """Of the model's own calls and of those that its script made, in lines of every size."""
+    monkeypatch.setenv("HOME", home)
+    given = {"path": path, "content": filling}
+    call = {"type": "toolCall", "id": "c", "name": "write", "arguments": given}
+    made = {"id": "s/1", "name": "edit", "status": "ok", "arguments": {"path": path}}
+    header = dump({"type": "session", "id": "s", "timestamp": stamp(0), "cwd": "/home/dev"})
+    ran: Dict[str, Any] = {"toolCallId": "s", "toolName": "codemode", "content": filling}
+    worked: Dict[str, Any] = {"toolCallId": "c", "toolName": "write", "content": []}
+    for content in (
+        [talk(1, role="assistant", content=[call]), talk(2, role="toolResult", **worked)],
+        [talk(1, role="toolResult", **ran, nestedCalls={"calls": [made]})],
+    ):
+        file = tmp_path / "t.jsonl"
+        file.write_bytes(b"\n".join([header, *content, talk(3, role="user", content="bye")]))
+        assert history.read_session(
+            file, needles_for(["/home/dev/board"]), None, ReadReport()
+        ).card_paths == (card,)
+
+
 def dump(entry: Dict[str, Any]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode()
 
