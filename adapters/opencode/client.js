@@ -341,5 +341,5 @@ function pathsOfEdit(tool, args, metadata, directory) {
   if (tool === "edit" || tool === "write") return [toolPath(args?.filePath, directory)];
   if (tool !== "apply_patch" || !Array.isArray(metadata?.files)) return [];
   const left = metadata.files.filter((file) => file && file.type !== "delete");
-  return left.map((file) => toolPath(file.movePath ?? file.filePath, directory));
+  return left.map((file) => toolPath(file.movePath || file.filePath, directory));
 }

@@ -3,10 +3,13 @@
 A message was stored in three shapes so far: a record with its parts beside it (since 0.3), one with
 its parts inside (before), and one whose text or calls stand in itself (``session_message``, from 1.14
 on, so far unused). The values differ less than the places where they are kept.
+
+``client.js`` reads the messages of a resumed session in the same way; one table of tests holds for both.
 """
 
 import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from urllib.parse import unquote, urlsplit
 
 from adapters.bytesearch import HEAD, Needles
 from adapters.contract import ReadReport
@@ -16,6 +19,9 @@ from adapters.paths import can_be_card, candidates_in_text, tool_path
 Record = Mapping[str, object]
 
 EDIT_TOOLS = frozenset({"edit", "write"})
+
+PATCH_TOOL = "apply_patch"
+"""Some models have it in the place of the other two; what it changed stands in its metadata."""
 
 KNOWN_PARTS = (
     *("text", "reasoning", "tool", "file", "step-start", "step-finish", "snapshot", "patch"),
@@ -34,8 +40,10 @@ _TOOL = re.compile(rb'"tool"\s*:\s*"([^"\\]*)"')
 _HEAD_BYTES = 512
 # Of these no words of the user's and no edits can come.
 _IDLE = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?:reasoning|step-start|step-finish|patch|snapshot)"')
-_RELATIVE = re.compile(rb'"(?:filePath|path)"\s*:\s*"(?!/|\\/|\\u002[fF])')
+_RELATIVE = re.compile(rb'"(?:filePath|movePath|path)"\s*:\s*"(?!/|\\/|\\u002[fF])')
 _ENDING = re.compile(rb"\.[mM][dD]")
+# Its path is spelled with percent signs.
+_FILE_URL = re.compile(rb'"url"\s*:\s*"file:')
 
 
 class Writer(NamedTuple):
@@ -63,23 +71,44 @@ def writer_of(message: Record) -> Writer:
 
 
 def said(part: Record) -> Tuple[str, ...]:
-    """Candidates in a user's text part; none in what the program put there."""
-    text = part.get("text")
-    if part.get("type") != "text" or part.get("synthetic") is True or not isinstance(text, str):
+    """Candidates in what a user typed or attached by name; none in what the program put there."""
+    if part.get("synthetic") is True:
         return ()
-    return candidates_in_text(text)
+    if part.get("type") == "file":
+        return _cards(tool_path(_path_of_url(part.get("url")), None))
+    text = part.get("text")
+    return candidates_in_text(text) if part.get("type") == "text" and isinstance(text, str) else ()
 
 
 def edited(part: Record, cwd: Optional[str]) -> Tuple[str, ...]:
-    """The path of a tool part that changed a file, as a tuple of one or none."""
+    """What a tool part changed for sure, in its order; most tools change one file, or none."""
     state = _member(part, "state")
+    if part.get("type") != "tool" or state.get("status") != "completed":
+        return ()
     tool = part.get("tool") or part.get("name")
-    is_edit = isinstance(tool, str) and tool in EDIT_TOOLS
-    if part.get("type") != "tool" or not is_edit or state.get("status") != "completed":
+    if tool == PATCH_TOOL:
+        files = _member(state, "metadata").get("files")
+        left = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
+        paths = [
+            file.get("movePath") or file.get("filePath") for file in left if file.get("type") != "delete"
+        ]
+        return _cards(*(tool_path(path, cwd) for path in paths))
+    if not isinstance(tool, str) or tool not in EDIT_TOOLS:
         return ()
     given = _member(state, "input")
-    path = tool_path(given.get("filePath", given.get("path")), cwd)
-    return (path,) if path is not None and can_be_card(path) else ()
+    return _cards(tool_path(given.get("filePath", given.get("path")), cwd))
+
+
+def _path_of_url(url: object) -> Optional[str]:
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        return unquote(parts.path, errors="strict") if parts and parts.scheme == "file" else None
+    except ValueError:
+        return None
+
+
+def _cards(*paths: Optional[str]) -> Tuple[str, ...]:
+    return tuple(path for path in paths if path is not None and can_be_card(path))
 
 
 def inner_parts(message: Record) -> Iterator[Record]:
@@ -154,10 +183,10 @@ class Sieve:
         kind = found[1]
         if kind == b"tool":
             tool = _TOOL.search(data, 0, _HEAD_BYTES)
-            if tool is not None and tool[1] not in (b"edit", b"write"):
+            if tool is not None and tool[1] not in (b"edit", b"write", b"apply_patch"):
                 return False
             return self._may_lead(data)
-        if kind != b"text":
+        if kind not in (b"text", b"file"):
             self.count(kind.decode("utf-8", errors="replace"))
             return False
         return self._may_lead(data)
@@ -166,8 +195,10 @@ class Sieve:
         """False only for a record that certainly names no card on a board."""
         if not _ENDING.search(data):
             return False
+        if self._needles.within(data, 0, len(data)):
+            return True
         # A relative path is joined to a folder that stands elsewhere, maybe with a board's name.
-        return self._needles.within(data, 0, len(data)) or bool(_RELATIVE.search(data))
+        return bool(_RELATIVE.search(data) or _FILE_URL.search(data))
 
     def _of_size(self, data: bytes) -> Optional[Record]:
         if len(data) > LONGEST_BYTES:

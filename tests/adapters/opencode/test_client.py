@@ -211,20 +211,13 @@ def test_cards_of_prompts_and_edits(opencode: OpenCode) -> None:
 
 def test_a_resumed_session_has_its_history(opencode: OpenCode) -> None:
     """The user's texts first, then what was changed for sure; asked for once, whatever comes."""
-    history = [
-        message("user", text("see /b/1.md"), text("/b/no.md", synthetic=True)),
-        message("assistant", text("/b/no.md"), call("write", filePath="x.md"), cwd="/elsewhere"),
-        message("assistant", call("edit", "error", filePath="/b/no.md"), call("read", filePath="/b/no.md")),
-        message("assistant", call("edit", filePath="y.md"), call("write", "running", filePath="/b/no.md")),
-        message("assistant", call("apply_patch", metadata={"files": [{"filePath": "/b/p.md"}]})),
-        message("user", text("and /b/2.md"), {"type": "file", "url": "file:///b/3.md"}),
-        {"info": None, "parts": None},
-        {"parts": [None, "x", {"type": "tool"}]},
-    ]
+    table = json.loads((ROOT / "tests/fixtures/opencode/messages.json").read_text(encoding="utf-8"))
+    assert table["directory"] == PROJECT
+    history = [*table["messages"], {"info": None, "parts": None}, {"parts": [None, "x", {"type": "tool"}]}]
     opencode.know(sessions={"s1": {"messages": history}})
     opencode.prompt("go on with /b/0.md")
     asked = opencode.settle()
-    cards = ["/b/1.md", "/b/2.md", "/b/3.md", "/elsewhere/x.md", f"{PROJECT}/y.md", "/b/p.md"]
+    cards = [*table["named"], *table["edited"]]
     assert opencode.sessions() == {"s1": ["/b/0.md", *cards]}
     assert [one["what"] for one in asked] == ["get", "messages", "children"]
     opencode.event("session.status", status={"type": "busy"})

@@ -1,6 +1,7 @@
 """What counts in a message, and which records have to be parsed to know it."""
 
-from typing import Any, Dict, Optional
+import json
+from typing import Any, Dict, List, Optional
 
 import pytest
 
@@ -17,6 +18,7 @@ from adapters.opencode.messages import (
     writer_of,
 )
 from tests.adapters.opencode.stores import text, tool
+from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -46,12 +48,28 @@ def test_writer(message: Dict[str, Any], writer: Writer) -> None:
         (text("/b/a.md", synthetic=True), ()),
         (text(5), ()),
         ({"type": "reasoning", "text": "/b/a.md"}, ()),
-        ({"type": "file", "url": "file:///b/a.md"}, ()),
+        ({"type": "file", "url": "file:///b/a%20b.MD"}, ("/b/a b.MD",)),
+        ({"type": "file", "url": "file:///b/a.md", "synthetic": True}, ()),
+        ({"type": "file", "url": "file://[/b/a.md"}, ()),
+        ({"type": "file", "url": 5}, ()),
     ],
 )
 def test_said(part: Dict[str, Any], paths: Any) -> None:
     """Only what the user wrote: no text that the program put in."""
     assert said(part) == paths
+
+
+def test_the_same_cards_as_the_client_finds() -> None:
+    """In one session with all that either of them has to tell apart; the client's test has it too."""
+    table = json.loads((ROOT / "tests/fixtures/opencode/messages.json").read_text(encoding="utf-8"))
+    named: List[str] = []
+    changed: List[str] = []
+    for message in table["messages"]:
+        writer = writer_of(message["info"])
+        for part in message["parts"]:
+            named += said(part) if writer.is_user else ()
+            changed += edited(part, writer.cwd or table["directory"])
+    assert (named, changed) == (table["named"], table["edited"])
 
 
 @pytest.mark.parametrize(
@@ -132,6 +150,13 @@ def sieve(*needles: bytes) -> Sieve:
         (b'{"type":"tool","tool":"write","state":{"input":{"filePath":"a.md"}}}', True),
         (b'{"type":"tool","tool":"write","state":{"input":{"content":"x","filePath": "../a.MD"}}}', True),
         (b'{"type":"tool","tool":"write","state":{"input":{"filePath":"\\/elsewhere\\/a.md"}}}', False),
+        (
+            b'{"type":"tool","tool":"apply_patch","state":{"metadata":{"files":[{"filePath":"/board/a.md"}]}}}',
+            True,
+        ),
+        (b'{"type":"tool","tool":"apply_patch","state":{"metadata":{"files":[{"movePath":"a.md"}]}}}', True),
+        (b'{"type":"file","mime":"text/plain","url":"file:///bo%61rd/a.md"}', True),
+        (b'{"type":"file","mime":"image/png","url":"data:image/png;base64,eA==","filename":"a.md"}', False),
     ],
 )
 def test_which_parts_are_parsed(data: bytes, passes: bool) -> None:
