@@ -7,7 +7,7 @@ agent cannot do that" stand ready in :mod:`adapters.defaults`.
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Protocol, Tuple, Union
 
 
 class AdapterError(Exception):
@@ -86,6 +86,12 @@ class ReadReport:
     """There may be sessions that could not be read: nothing may be concluded from their absence."""
     share: float = 0.0
     """How much of the file at hand was read, 0 to 1; of use where one file holds many sessions."""
+
+    def unread(self, path: object, cause: Union[str, Exception]) -> None:
+        """Leave out what may hold sessions, or a part of one; ``cause`` is for people."""
+        reason = getattr(cause, "strerror", None) or str(cause)
+        self.skipped.append((str(path), reason))
+        self.incomplete = True
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Reading(LineReading):
             if self.is_sidechain and not self._log:
                 return
         if too_long:
-            self._report.skipped.append((str(file.path), f"{too_long} lines are too long to be read"))
+            self._report.unread(file.path, f"{too_long} lines are too long to be read")
 
     def _block(self, block: Bytes, start: int, stop: int) -> None:
         """All lines of a block. Longer than it should be: of most lines everything is decided here,

@@ -4,7 +4,6 @@ Sub-agents keep logs of their own, ``SESSION/subagents/agent-*.jsonl``. They are
 edit belongs to the session that sent them, and what they were told was not said by the user.
 """
 
-import os
 from pathlib import Path
 from typing import Iterator, List, Mapping, Optional, Tuple
 
@@ -12,6 +11,7 @@ from adapters.bytesearch import Needles
 from adapters.claude.reading import Reading
 from adapters.contract import PastSession, ReadReport
 from adapters.jsonl import LineFile
+from adapters.listing import entries_of, is_file, is_newer
 
 SUBAGENTS = "subagents"
 AGENT_PREFIX = "agent-"
@@ -38,17 +38,17 @@ def session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterat
     while folders:
         folder = folders.pop()
         if folder.name == SUBAGENTS and folder != root:
-            logs += len(_logs_in(folder))
+            logs += len(_logs_in(folder, ReadReport()))  # Told with the session that they belong to.
             continue
         below = []
-        for entry in _entries(folder, report):
+        for entry in entries_of(folder, report, is_root=folder == root):
             if entry.is_dir(follow_symlinks=False):
                 below.append(Path(entry.path))
-            elif not _is_log(entry):
+            elif not is_file(entry, SUFFIX):
                 continue
             elif entry.name.startswith(AGENT_PREFIX):
                 logs += 1
-            elif _is_newer(entry, newer_than_s, report):
+            elif is_newer(entry, newer_than_s, report):
                 yield Path(entry.path)
         folders += reversed(below)
     if logs:
@@ -69,17 +69,17 @@ def read_session(
         with LineFile(path) as file:
             reading.read(file)
     except (OSError, ValueError) as exc:  # ValueError: a name with a NUL, from a foreign payload.
-        report.skipped.append((str(path), getattr(exc, "strerror", None) or str(exc)))
+        report.unread(path, exc)
         return nothing
     if reading.is_sidechain:
         report.skipped.append((str(path), "sub-agent log: no session of its own"))
         return nothing
-    for log in _logs_of(path):
+    for log in _logs_of(path, report):
         try:
             with LineFile(log) as file:
                 reading.read_log(file)
         except OSError as exc:
-            report.skipped.append((str(log), exc.strerror or str(exc)))
+            report.unread(log, exc)
     return PastSession(reading.session_id, str(path), reading.newest.value, tuple(reading.cards.found))
 
 
@@ -90,41 +90,19 @@ def read_sessions(
     yield read_session(path, needles, None, report)
 
 
-def _entries(folder: Path, report: ReadReport) -> "List[os.DirEntry[str]]":
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError as exc:
-        report.skipped.append((str(folder), exc.strerror or str(exc)))
-        return []
-
-
-def _is_log(entry: "os.DirEntry[str]") -> bool:
-    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
-
-
-def _is_newer(entry: "os.DirEntry[str]", newer_than_s: float, report: ReadReport) -> bool:
-    try:
-        return entry.stat(follow_symlinks=False).st_mtime >= newer_than_s
-    except OSError as exc:
-        report.skipped.append((entry.path, exc.strerror or str(exc)))
-        return False
-
-
-def _logs_of(path: Path) -> List[Path]:
+def _logs_of(path: Path, report: ReadReport) -> List[Path]:
     """Logs of the sub-agents that a session sent out."""
-    return _logs_in(path.with_suffix("") / SUBAGENTS) if path.suffix == SUFFIX else []
+    return _logs_in(path.with_suffix("") / SUBAGENTS, report) if path.suffix == SUFFIX else []
 
 
-def _logs_in(folder: Path) -> List[Path]:
-    """All logs below a folder of sub-agents; what cannot be listed has none."""
+def _logs_in(folder: Path, report: ReadReport) -> List[Path]:
+    """All logs below a folder of sub-agents."""
     found: List[Path] = []
-    unheard = ReadReport()
     folders = [folder]
     while folders:
-        for entry in _entries(folders.pop(), unheard):
+        for entry in entries_of(folders.pop(), report):
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
-            elif _is_log(entry):
+            elif is_file(entry, SUFFIX):
                 found.append(Path(entry.path))
     return sorted(found)

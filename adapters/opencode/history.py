@@ -68,10 +68,9 @@ def read_sessions(
             yield session
         if len(families) > 1 and report.records == records:  # A single one may have just begun.
             reason = f"parsed 0 records of {len(families)} sessions: none where messages are looked for"
-            report.skipped.append((str(path), reason))
-            report.incomplete = True
+            report.unread(path, reason)
     if sieve.too_long:
-        report.skipped.append((str(path), f"{sieve.too_long} records are too long to be read"))
+        report.unread(path, f"{sieve.too_long} records are too long to be read")
 
 
 def _add_database(
@@ -80,8 +79,7 @@ def _add_database(
     try:
         from adapters.opencode.database import Database  # noqa: PLC0415 - not every Python has SQLite
     except ImportError:
-        report.skipped.append((str(path), "this Python has no sqlite3 module"))
-        report.incomplete = True
+        report.unread(path, "this Python has no sqlite3 module")
         return
     database = Database(path, sieve)
     open_until_read.callback(database.close)

@@ -61,8 +61,7 @@ class Index:
         try:
             heads = store.heads()
         except Unreadable as exc:
-            self._report.skipped.append((store.path, str(exc)))
-            self._report.incomplete = True
+            self._report.unread(store.path, exc)
             return
         for head in heads:
             known = self._known.get(head.session_id)
@@ -111,8 +110,7 @@ def read_family(family: Iterable[Tuple[Head, Store]], report: ReadReport) -> Pas
         try:
             store.collect(head, first is None, found)
         except Unreadable as exc:
-            report.skipped.append((store.path, f"session {head.session_id}: {exc}"))
-            report.incomplete = True
+            report.unread(store.path, f"session {head.session_id}: {exc}")
         first = first or head
         paths.update(dict.fromkeys(found.candidates()))
     if first is None:

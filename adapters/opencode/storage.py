@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import List, Optional, Tuple
 
 from adapters.contract import ReadReport
+from adapters.listing import entries_of, is_file
 from adapters.opencode.messages import (
     LONGEST_BYTES,
     Found,
@@ -80,7 +81,7 @@ class Storage:
     def _head(self, entry: "os.DirEntry[str]") -> Optional[Head]:
         info = self._sieve.message(self._read(entry.path) or b"")
         if info is None:
-            self._skip(entry.path, "not a session's record")
+            self._report.unread(entry.path, "not a session's record")
             return None
         session_id = entry.name[: -len(_SUFFIX)]
         parent, directory, time = info.get("parentID"), info.get("directory"), info.get("time")
@@ -122,37 +123,23 @@ class Storage:
             with Path(path).open("rb") as file:
                 data = file.read(LONGEST_BYTES + 1)
         except OSError as exc:
-            self._skip(path, exc.strerror or str(exc))
+            self._report.unread(path, exc)
             return None
         if len(data) > LONGEST_BYTES:
-            self._skip(path, "too long to be read")
+            self._report.unread(path, "too long to be read")
             return None
         return data
 
     def _files(self, folder: Path) -> "List[os.DirEntry[str]]":
         """JSON files of a folder by name; ids grow with time."""
-        return [
-            entry
-            for entry in self._entries(folder)
-            if entry.name.endswith(_SUFFIX) and entry.is_file(follow_symlinks=False)
-        ]
+        return [entry for entry in entries_of(folder, self._report) if is_file(entry, _SUFFIX)]
 
     def _folders(self, folder: Path) -> List[Path]:
-        return [Path(entry.path) for entry in self._entries(folder) if entry.is_dir(follow_symlinks=False)]
-
-    def _entries(self, folder: Path) -> "List[os.DirEntry[str]]":
-        try:
-            with os.scandir(folder) as entries:
-                return sorted(entries, key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as exc:
-            self._skip(str(folder), exc.strerror or str(exc))
-            return []
-
-    def _skip(self, path: str, reason: str) -> None:
-        self._report.skipped.append((path, reason))
-        self._report.incomplete = True
+        return [
+            Path(entry.path)
+            for entry in entries_of(folder, self._report)
+            if entry.is_dir(follow_symlinks=False)
+        ]
 
 
 def _holds_parts(data: Optional[bytes]) -> bool:

@@ -1,12 +1,12 @@
 """Pi's session files: where they are, and which cards a past session worked on."""
 
-import os
 from pathlib import Path
-from typing import Iterator, List, Mapping, Optional, Tuple
+from typing import Iterator, Mapping, Optional, Tuple
 
 from adapters.bytesearch import Needles
 from adapters.contract import PastSession, ReadReport
 from adapters.jsonl import LineFile
+from adapters.listing import entries_of, is_file, is_newer
 from adapters.pi.reading import Reading
 
 SUFFIX = ".jsonl"
@@ -38,10 +38,11 @@ def session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterat
     folders = [root]
     while folders:
         below = []
-        for entry in _entries(folders.pop(), root, report):
+        folder = folders.pop()
+        for entry in entries_of(folder, report, is_root=folder == root):
             if entry.is_dir(follow_symlinks=False):
                 below.append(Path(entry.path))
-            elif _is_session(entry) and _is_newer(entry, newer_than_s, report):
+            elif is_file(entry, SUFFIX) and is_newer(entry, newer_than_s, report):
                 yield Path(entry.path)
         folders += reversed(below)
 
@@ -57,7 +58,7 @@ def read_session(
     try:
         reading = _read(path, Needles(needles), cwd, report)
     except (OSError, ValueError) as exc:  # ValueError: a name with a NUL.
-        _skip(str(path), getattr(exc, "strerror", None) or str(exc), report)
+        report.unread(path, exc)
         return PastSession("", None, None, ())
     entries = reading.entries
     if not entries.session_id:
@@ -84,33 +85,3 @@ def _read(path: Path, needles: Needles, cwd: Optional[str], report: ReadReport) 
         with LineFile(path) as file:
             reading.read_results(file)
     return reading
-
-
-def _entries(folder: Path, root: Path, report: ReadReport) -> "List[os.DirEntry[str]]":
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError as exc:
-        if folder == root:  # another one was removed meanwhile
-            report.skipped.append((str(folder), exc.strerror or str(exc)))
-    except OSError as exc:
-        _skip(str(folder), exc.strerror or str(exc), report)
-    return []
-
-
-def _is_session(entry: "os.DirEntry[str]") -> bool:
-    return entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
-
-
-def _is_newer(entry: "os.DirEntry[str]", newer_than_s: float, report: ReadReport) -> bool:
-    try:
-        return entry.stat(follow_symlinks=False).st_mtime >= newer_than_s
-    except OSError as exc:
-        _skip(entry.path, exc.strerror or str(exc), report)
-        return False
-
-
-def _skip(path: str, reason: str, report: ReadReport) -> None:
-    """Leave out what may hold sessions."""
-    report.skipped.append((path, reason))
-    report.incomplete = True

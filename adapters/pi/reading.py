@@ -85,7 +85,7 @@ class Reading(LineReading):
             else:
                 self._report.records += 1
         if too_long:
-            self._report.skipped.append((str(file.path), f"{too_long} lines are too long to be read"))
+            self._report.unread(file.path, f"{too_long} lines are too long to be read")
 
     def read_results(self, file: LineFile) -> None:
         """Look for results that stand in front of their calls, as the format does not forbid."""

@@ -6,14 +6,14 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 import pytest
 
 from adapters.claude import transcript
 from adapters.contract import PastSession, ReadReport
+from tests.another_user import as_nobody, as_root_only, open_to_all
 
 ROOT = Path(__file__).resolve().parents[3]
 TRANSCRIPTS = ROOT / "tests/fixtures/claude/transcripts"
@@ -269,7 +269,7 @@ def test_line_too_long_to_hold_is_read_without_its_huge_strings(tmp_path: Path) 
     session, report = read(path)
     assert cards(session) == ["a.md"]
     assert session.updated_at == "2026-01-02T00:00:00.000Z"
-    assert report.skipped == [(str(path), "1 lines are too long to be read")]
+    assert (report.skipped, report.incomplete) == ([(str(path), "1 lines are too long to be read")], True)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
@@ -376,37 +376,41 @@ def test_missing_root_is_said(tmp_path: Path) -> None:
     report = ReadReport()
     assert list(transcript.session_files(tmp_path / "none", 0, report)) == []
     assert report.skipped == [(str(tmp_path / "none"), "No such file or directory")]
+    assert not report.incomplete
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A temporary folder that other users may enter."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
+@as_root_only
+def test_what_may_not_be_read_is_told(tmp_path: Path) -> None:
+    """What belongs to somebody else is skipped and named, the rest is read: there may be more."""
+    for name in ("a", "one/subagents", "two/subagents"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("one.jsonl", "top.jsonl", "two.jsonl", "two/subagents/agent-x.jsonl"):
+        write(tmp_path / name, prompt("hello"))
+    open_to_all(tmp_path)
+    shut = ["a", "one/subagents", "top.jsonl", "two/subagents/agent-x.jsonl"]
+    for name in shut:
+        (tmp_path / name).chmod(0)
 
+    def read_all() -> Any:
+        told: List[List[object]] = []
+        for path in transcript.session_files(tmp_path, 0, ReadReport()):
+            report = ReadReport()
+            found = transcript.read_session(path, (), None, report)
+            told.append([path.name, found.session_id, report.skipped, report.incomplete])
+        listed = ReadReport()
+        list(transcript.session_files(tmp_path, 0, listed))
+        return [listed.incomplete, listed.skipped[0], told]
 
-def test_unreadable_folders_and_files_are_told(open_folder: Path) -> None:
-    """What belongs to somebody else is skipped and named, the rest is read."""
-    make_tree(open_folder)
-    (open_folder / "a").chmod(0)
-    (open_folder / "top.jsonl").chmod(0)
-    code = (
-        "import os, sys; sys.path.insert(0, sys.argv[2])\n"
-        "from pathlib import Path\n"
-        "from adapters.claude import transcript\n"
-        "from adapters.contract import ReadReport\n"
-        "if os.getuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "report = ReadReport()\n"
-        "files = list(transcript.session_files(Path(sys.argv[1]), 0, report))\n"
-        "for file in files: transcript.read_session(file, (), None, report)\n"
-        "print([file.name for file in files], report.skipped)\n"
-    )
-    command = [sys.executable, "-c", code, str(open_folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    (open_folder / "a").chmod(0o700)
-    skipped = [(str(open_folder / name), "Permission denied") for name in ("a", "top.jsonl")]
-    assert done.stdout.strip() == f"{['top.jsonl', 'one.jsonl']} {skipped}", done.stderr
+    denied = [[str(tmp_path / name), "Permission denied"] for name in shut]
+    assert as_nobody(read_all) == [
+        True,
+        denied[0],
+        [
+            ["one.jsonl", "s", [denied[1]], True],
+            ["top.jsonl", "", [denied[2]], True],
+            ["two.jsonl", "s", [denied[3]], True],
+        ],
+    ]
 
 
 def test_many_logs_are_counted_but_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -412,6 +412,23 @@ def test_store_that_cannot_be_read_costs_no_association(place: Place) -> None:
     assert place.records() == [before]
 
 
+def test_session_that_cannot_be_read_costs_no_association(place: Place) -> None:
+    """Nor a part of it: here, what a session's sub-agents did."""
+    card = place.card("one", "u-1")
+    place.session("s", "hello")
+    place.record(cardUuid="u-1", cardPath=str(card), sessionId="s")
+    before = place.records()
+    (place.sessions / "s").mkdir()
+    logs = place.sessions / "s" / "subagents"
+    logs.write_text("no folder any more")
+    _, out, _ = place.run("claude")
+    assert "  Kept 1 association without a session: not all sessions could be read.\n" in out
+    assert f"    {logs}: Not a directory\n" in out
+    assert place.records() == before
+    logs.unlink()
+    assert "1 stale purged" in place.run("claude")[1]
+
+
 def test_format_that_changed_is_an_alarm(place: Place) -> None:
     """Sessions of which nothing is understood look like sessions without cards: it is said aloud, and
     nothing is purged."""
