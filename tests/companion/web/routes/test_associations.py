@@ -237,7 +237,9 @@ def test_forgetting_brings_every_stream_up_to_date(world: World) -> None:
 
 
 def test_a_log_that_cannot_be_written_is_our_failure(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """500 with the reason."""
+    """500 with the reason, which the debug log has too."""
+    said = []
+    monkeypatch.setattr("companion.core.logs.debug_event", lambda *event: said.append(event))
 
     def fail(*_: str) -> int:
         raise StorageError("Cannot write /x: No space left on device")
@@ -245,4 +247,6 @@ def test_a_log_that_cannot_be_written_is_our_failure(world: World, monkeypatch: 
     monkeypatch.setattr(world.ledger, "forget", fail)
     with world.talk() as talk:
         answer = talk.ask("DELETE", "/associations?cardUuid=card-a")
-    assert (answer.status, answer.error()) == (500, "Cannot write /x: No space left on device")
+    reason = "Cannot write /x: No space left on device"
+    assert (answer.status, answer.error()) == (500, reason)
+    assert ("associations expunge failed", {"error": reason}) in said
