@@ -9,7 +9,7 @@ import sys
 from typing import Optional
 
 from adapters.contract import AdapterError, Inspection, InstallContext, InstallReport
-from companion.service import launchd, profile, systemd
+from companion.service import launchd, owned, profile, systemd
 from companion.service import plan as plans
 
 NAME = "service"
@@ -55,6 +55,7 @@ def uninstall(context: InstallContext, platform: str = sys.platform) -> InstallR
             return launchd.uninstall(context, os.getuid())
         if _has_units(context, platform):
             return systemd.uninstall(context)
+        owned.take_away(context, ())  # Folders that an install made before it was killed.
     except OSError as exc:
         raise AdapterError(f"Cannot remove the companion's service: {exc}") from exc
     return InstallReport(

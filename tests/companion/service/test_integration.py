@@ -1,12 +1,14 @@
 """Start at login, whatever starts things here."""
 
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import pytest
 
 from adapters.contract import AdapterError, Integration
-from companion.service import integration
+from adapters.made_folders import MadeFolders
+from companion.service import integration, owned
 from tests.companion.service.conftest import World
 
 LINUX, MACOS, OTHER = "linux", "darwin", "freebsd14"
@@ -66,6 +68,25 @@ def test_units_can_be_removed_where_systemd_is_gone(world: World) -> None:
     assert integration.inspect(world.context(), LINUX).state == "installed"
     report = integration.uninstall(world.context(), LINUX)
     assert report.changed and "systemctl is not on PATH" in report.warnings[0]
+    assert world.tree() == {}
+
+
+def test_folders_of_a_killed_install_are_removed_where_systemd_is_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed when the folders were there and nothing in them."""
+    world.manager("systemctl")
+
+    def killed(place: Path, wanted: object, replacing: bool) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(owned, "_put", killed)
+        patch.setattr(MadeFolders, "release", lambda *_: None)
+        integration.install(world.context(), LINUX)
+    assert world.tree() != {}
+    (world.bin / "systemctl").unlink()
+    assert not integration.uninstall(world.context(), LINUX).changed
     assert world.tree() == {}
 
 
