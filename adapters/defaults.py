@@ -3,15 +3,16 @@
 An agent's module assigns them to the names of :class:`adapters.contract.Adapter`; an agent of
 which only the past can be read, for example::
 
-    from adapters.defaults import known_by_id as KNOWN_BY_FILE
-    from adapters.defaults import no_environment as ENVIRONMENT
-    from adapters.defaults import no_events as EVENTS
-    from adapters.defaults import no_install as install
-    from adapters.defaults import no_inspect as inspect
-    from adapters.defaults import no_presence as presence
-    from adapters.defaults import no_session_of as session_of
-    from adapters.defaults import no_translate as translate
-    from adapters.defaults import no_install as uninstall
+    from adapters import defaults
+
+    KNOWN_BY_FILE = defaults.known_by_id
+    ENVIRONMENT = defaults.no_environment
+    EVENTS = defaults.no_events
+    session_of = defaults.no_session_of
+    translate = defaults.no_translate
+    presence = defaults.no_presence
+    inspect = defaults.no_inspect
+    install = uninstall = defaults.no_install
 """
 
 from pathlib import Path

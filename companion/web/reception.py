@@ -34,15 +34,12 @@ class Reception(Generic[Client]):
         self._serve = serve
         self._turn_away = turn_away
         self._changed = threading.Condition()  # Guards the number below; told when it falls.
-        self._waiting = 0  # Threads in there, or just being started.
+        # Threads in ``wait``: at the door, with a client in hand when all is full, or just being started.
+        self._waiting = 0
 
     def open(self) -> None:
         """Start receiving. RuntimeError when not even one thread is to be had."""
         self._start_waiting()
-
-    def waiting(self) -> int:
-        """How many threads are in ``wait``: at the door, or (when all is full) with a client in hand."""
-        return self._waiting
 
     def wait_closed(self, timeout_s: float) -> bool:
         """Once ``wait`` returns None: wait until nobody is in there."""

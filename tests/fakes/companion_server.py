@@ -84,9 +84,13 @@ class FakeCompanion:
                 assert left > 0, f"no {what}; had {[p.body for p in self.posts]}"
                 self._changed.wait(min(left, 0.5))
 
+    def wait_for_number(self, path: str, least: int) -> None:
+        """Wait until a card had so many statuses."""
+        self.wait_for(lambda it: len(it._plain(path)) >= least, f"{least} statuses of {path}")
+
     def wait_for_states(self, path: str, expected: List[str]) -> None:
         """Wait until a card had as many statuses; they must be these."""
-        self.wait_for(lambda it: len(it._plain(path)) >= len(expected), f"{expected} of {path}")
+        self.wait_for_number(path, len(expected))
         assert self.states(path) == expected
 
     def _plain(self, path: str) -> List[object]:

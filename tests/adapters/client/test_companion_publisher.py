@@ -179,7 +179,7 @@ def test_an_answer_of_the_server_s_failure_is_tried_again(
         talk.ask(do="set", session="s", status=f"s{status}{raw!r}")
         talk.ask(do="flush", ms=5000)
         companion.status, companion.raw = 202, None
-        companion.wait_for(lambda it, least=before + 2: len(it._plain(CARD)) >= least)  # type: ignore[misc]
+        companion.wait_for_number(CARD, before + 2)
 
 
 def test_a_hanging_companion_delays_nothing(publishing: Publishing, companion: FakeCompanion) -> None:

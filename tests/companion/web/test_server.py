@@ -294,7 +294,7 @@ def test_running_out_of_files_is_survived(world: World, monkeypatch: pytest.Monk
 def test_running_out_of_threads_is_survived(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One client is turned away, the next is served, and no place is lost."""
     server = world.server
-    eventually(lambda: [each.waiting() for each in server._receptions] == [1] * len(server._doors))
+    eventually(lambda: [each._waiting for each in server._receptions] == [1] * len(server._doors))
     start = threading.Thread.start
 
     def no_more(thread: threading.Thread) -> None:
