@@ -1,10 +1,10 @@
 """Asks ``gh`` what is assigned to the user or waits for the user's review."""
 
-import json
 import re
 import unicodedata
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from companion.core import foreign_json
 from companion.core.errors import AssignmentFailed
 
 RESULT_LIMIT = 1000
@@ -84,8 +84,8 @@ def search(run: Run, gh: str, organizations: Sequence[str]) -> Found:
 
 def _results(text: str, what: str) -> List[object]:
     try:
-        results = json.loads(text)
-    except (ValueError, RecursionError) as exc:
+        results = foreign_json.loads(text)
+    except ValueError as exc:
         raise AssignmentFailed(f"gh search {what}: its answer is not JSON") from exc
     if not isinstance(results, list):
         raise AssignmentFailed(f"gh search {what}: its answer is no list")

@@ -1,8 +1,8 @@
 """Reads what a foreign program prints as JSON; whatever is not as expected is a failed lookup."""
 
-import json
 from typing import Dict
 
+from companion.core import foreign_json
 from companion.core.errors import ProgramFailed
 
 Fields = Dict[str, object]
@@ -17,8 +17,8 @@ _TOO_LARGE = 2**53
 def json_object(program: str, text: str) -> Fields:
     """The object that was printed. ProgramFailed when it is something else."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as exc:
+        value = foreign_json.loads(text)
+    except ValueError as exc:
         raise ProgramFailed(f"{program}'s answer is not JSON") from exc
     if not isinstance(value, dict):
         raise ProgramFailed(f"{program}'s answer is no JSON object")

@@ -3,11 +3,11 @@
 Its JSON is foreign: an entry that does not fit is left out, an answer without its list is a failure.
 """
 
-import json
 from itertools import islice
 from typing import Dict, Iterable, List, Mapping, Optional, Tuple
 
 from adapters.contract import Adapter
+from companion.core import foreign_json
 from companion.core.errors import ProgramFailed
 
 Entry = Mapping[str, object]
@@ -37,9 +37,8 @@ def session_value(
 def entries(text: str, kind: str) -> List[Entry]:
     """The objects of ``result.<kind>``, in order. ProgramFailed when there is no such list."""
     try:
-        # Numbers mean nothing here, and a huge integer takes Python minutes.
-        answer = json.loads(text, parse_int=float)
-    except (ValueError, RecursionError) as exc:
+        answer = foreign_json.loads(text)
+    except ValueError as exc:
         raise ProgramFailed("herdr answered with something else than JSON") from exc
     result = answer.get("result") if isinstance(answer, dict) else None
     found = result.get(kind) if isinstance(result, dict) else None

@@ -9,8 +9,8 @@ import json.decoder
 import re
 from typing import Dict, List, Tuple, Union
 
-# Python refuses to turn more than 4,300 digits into an int (and needs quadratic time below).
-_LONGEST_INT = 4_000
+from companion.core.foreign_json import integer
+
 # What lies deeper than this is checked but not kept: nobody looks there, and keeping it would
 # cost 100 bytes of memory for each byte sent.
 _KEPT_DEPTH = 200
@@ -39,15 +39,11 @@ def dumps(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
-def _integer(digits: str) -> Union[int, float]:
-    return int(digits) if len(digits) <= _LONGEST_INT else float(digits)
-
-
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_int=integer, parse_constant=_no_constant)
 
 
 class _Nested:
@@ -139,7 +135,7 @@ class _Nested:
             raise self._error()
         self._at = number.end()
         whole = number.group(1) is None and number.group(2) is None
-        return _integer(number.group()) if whole else float(number.group())
+        return integer(number.group()) if whole else float(number.group())
 
     def _string(self) -> str:
         # Public in all but name: the standard parser's own function, in C where there is one.

@@ -80,6 +80,12 @@ def test_all_fields_are_taken() -> None:
     assert (one.state, one.updated) == ("open", "2026-05-14T10:00:00Z")
 
 
+def test_a_number_of_very_many_digits_does_no_harm() -> None:
+    """The link says which number is meant."""
+    text = json.dumps([item(7)]).replace('"number": 7', '"number": ' + "9" * 10_000)
+    assert [each.number for each in found(text, [], []).assignments] == [7]
+
+
 @pytest.mark.parametrize("failing", [0, 1, 2])
 @pytest.mark.parametrize(
     "answer", [ProgramFailed("gh failed (exit code 4)"), "", "{", "{}", "null", '"text"', "[" * 100_000]
