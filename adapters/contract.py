@@ -4,6 +4,7 @@ An adapter is a *module* that satisfies :class:`Adapter`; nobody subclasses. Ans
 agent cannot do that" stand ready in :mod:`adapters.defaults`.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -78,6 +79,8 @@ class ReadReport:
     """Lines or rows that were looked at and understood."""
     damaged: int = 0
     """Lines or rows that could not be parsed (torn, spliced, not JSON)."""
+    damaged_in: Dict[str, int] = field(default_factory=dict)
+    """The same by place: a session's file, or a store and a session in it."""
     unknown: Dict[str, int] = field(default_factory=dict)
     """Record types this version has never seen, with their counts."""
     skipped: List[Tuple[str, str]] = field(default_factory=list)
@@ -86,6 +89,17 @@ class ReadReport:
     """There may be sessions that could not be read: nothing may be concluded from their absence."""
     share: float = 0.0
     """How much of the file at hand was read, 0 to 1; of use where one file holds many sessions."""
+
+    @contextmanager
+    def damage_in(self, place: object) -> Iterator[None]:
+        """Whatever damage is met meanwhile was met there."""
+        before = self.damaged
+        try:
+            yield
+        finally:
+            if self.damaged > before:
+                known = self.damaged_in.get(str(place), 0)
+                self.damaged_in[str(place)] = known + self.damaged - before
 
     def unread(self, path: object, cause: Union[str, Exception]) -> None:
         """Leave out what may hold sessions, or a part of one; ``cause`` is for people."""

@@ -66,7 +66,7 @@ def read_session(
     nothing = PastSession("", None, None, ())
     reading = Reading(Needles(needles), cwd, report)
     try:
-        with LineFile(path) as file:
+        with LineFile(path) as file, report.damage_in(path):
             reading.read(file)
     except (OSError, ValueError) as exc:  # ValueError: a name with a NUL, from a foreign payload.
         report.unread(path, exc)
@@ -76,7 +76,7 @@ def read_session(
         return nothing
     for log in _logs_of(path, report):
         try:
-            with LineFile(log) as file:
+            with LineFile(log) as file, report.damage_in(log):
                 reading.read_log(file)
         except OSError as exc:
             report.unread(log, exc)

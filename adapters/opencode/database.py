@@ -18,7 +18,17 @@ import urllib.parse
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
 
-from adapters.opencode.messages import Found, Place, Sieve, Writer, edited, inner_parts, said, writer_of
+from adapters.opencode.messages import (
+    Found,
+    Place,
+    Sieve,
+    Writer,
+    edited,
+    inner_parts,
+    said,
+    time_ms,
+    writer_of,
+)
 from adapters.opencode.sessions import Head, Unreadable
 
 BUSY_TIMEOUT_S = 1.0
@@ -162,10 +172,8 @@ class Database:
         heads = []
         for session_id, parent_id, directory, updated in self._rows(f"SELECT {asked} FROM session"):
             if _text(session_id):
-                is_time = isinstance(updated, (int, float))
-                time_ms = float(updated) if is_time else 0.0
-                folder = _text(directory) or None
-                heads.append(Head(_text(session_id), _text(parent_id), folder, time_ms, self.path))
+                ids, folder = (_text(session_id), _text(parent_id)), _text(directory) or None
+                heads.append(Head(*ids, folder, time_ms(updated), self.path))
         return heads
 
     def _collect(self, head: Head, with_text: bool) -> "List[Tuple[Place, Tuple[str, ...]]]":

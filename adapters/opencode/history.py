@@ -6,12 +6,14 @@ A database, and beside it what older versions left: see :mod:`adapters.opencode.
 
 import os
 import re
-from contextlib import ExitStack, suppress
+import stat
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Iterator, List, Mapping, Tuple
 
 from adapters.bytesearch import Needles
 from adapters.contract import PastSession, ReadReport
+from adapters.listing import entries_of
 from adapters.opencode.messages import Sieve
 from adapters.opencode.sessions import Index, read_family
 from adapters.opencode.storage import Storage
@@ -43,7 +45,7 @@ def session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterat
     except OSError as exc:
         report.skipped.append((str(root), exc.strerror or str(exc)))
         report.incomplete |= not isinstance(exc, (FileNotFoundError, NotADirectoryError))
-        if root.suffix != ".db" or not _storages(root.parent):
+        if root.suffix != ".db" or not _storages(root.parent, ReadReport()):
             return
     yield root
 
@@ -58,7 +60,7 @@ def read_sessions(
         index = Index(report)
         for name in _databases(path):
             _add_database(name, sieve, index, open_until_read, report)
-        for storage in _storages(folder):
+        for storage in _storages(folder, report):
             index.add(Storage(storage, sieve, newer_than_s, report))
         families = index.families(newer_than_s * 1000)
         records = report.records
@@ -97,9 +99,18 @@ def _databases(path: Path) -> List[Path]:
     return [path / name for name in sorted(names, key=lambda name: name != DATABASE)]
 
 
-def _storages(folder: Path) -> List[Path]:
+def _storages(folder: Path, report: ReadReport) -> List[Path]:
     """Trees of JSON files in a data folder, the newer layout first."""
-    found = [folder / "storage"]
-    with suppress(OSError):
-        found += [folder / "project" / name / "storage" for name in sorted(os.listdir(folder / "project"))]
-    return [path for path in found if os.path.isdir(path)]
+    projects = [Path(entry.path) for entry in entries_of(folder / "project", report)]
+    found = [base / "storage" for base in (folder, *projects)]
+    return [path for path in found if _is_folder(path, report)]
+
+
+def _is_folder(path: Path, report: ReadReport) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as exc:
+        report.unread(path, exc)
+        return False

@@ -32,6 +32,9 @@ KNOWN_PARTS = (
 LONGEST_BYTES = 4 * 1024 * 1024
 """A longer record is left out and told: parsing it would take several times its size."""
 
+_END_MS = 253_402_300_800_000
+"""No time of ours is behind the year 9999."""
+
 _MAX_UNKNOWN = 100
 _MAX_NAME_CHARS = 64
 
@@ -62,12 +65,17 @@ def writer_of(message: Record) -> Writer:
     path = _member(message, "path") or _member(_member(meta, "assistant"), "path")
     cwd = path.get("cwd")
     created = (_member(message, "time") or _member(meta, "time")).get("created")
-    known = isinstance(created, (int, float)) and not isinstance(created, bool)
     return Writer(
         is_user=message.get("role") == "user",
         cwd=cwd if isinstance(cwd, str) and cwd else None,
-        created_ms=float(created) if known and isinstance(created, (int, float)) else 0.0,
+        created_ms=time_ms(created),
     )
+
+
+def time_ms(value: object) -> float:
+    """A time in milliseconds as it was stored; 0 for what is none."""
+    is_time = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _END_MS
+    return float(value) if is_time and isinstance(value, (int, float)) else 0.0
 
 
 def said(part: Record) -> Tuple[str, ...]:

@@ -75,15 +75,18 @@ class Index:
             for head, store in sorted(self._known.values(), key=lambda each: each[0].updated_ms)
             if not head.parent_id and head.updated_ms >= newer_than_ms
         }
-        orphans = 0
+        orphans = timeless = 0
         for head, store in self._known.values():
             root = self._root(head)
             if root in families and head.parent_id:
                 families[root].append((head, store))
+            timeless += not head.parent_id and not head.updated_ms and newer_than_ms > 0
             orphans += not root and head.updated_ms >= newer_than_ms
         if orphans:
             reason = f"{orphans} sessions of sub-agents whose own session is not there"
             self._report.skipped.append((self._where(), reason))
+        if timeless:
+            self._report.unread(self._where(), f"{timeless} sessions of which no time is known")
         return list(families.values())
 
     def _root(self, head: Head) -> str:
@@ -108,7 +111,8 @@ def read_family(family: Iterable[Tuple[Head, Store]], report: ReadReport) -> Pas
     for head, store in family:
         found = Found()
         try:
-            store.collect(head, first is None, found)
+            with report.damage_in(f"{store.path}: session {head.session_id}"):
+                store.collect(head, first is None, found)
         except Unreadable as exc:
             report.unread(store.path, f"session {head.session_id}: {exc}")
         first = first or head

@@ -28,6 +28,7 @@ from adapters.opencode.messages import (
     edited,
     inner_parts,
     said,
+    time_ms,
     writer_of,
 )
 from adapters.opencode.sessions import Head
@@ -79,7 +80,8 @@ class Storage:
                 found.add(place, edited(part, writer.cwd or head.directory))
 
     def _head(self, entry: "os.DirEntry[str]") -> Optional[Head]:
-        info = self._sieve.message(self._read(entry.path) or b"")
+        with self._report.damage_in(entry.path):
+            info = self._sieve.message(self._read(entry.path) or b"")
         if info is None:
             self._report.unread(entry.path, "not a session's record")
             return None
@@ -91,7 +93,7 @@ class Storage:
             session_id=session_id,
             parent_id=parent if isinstance(parent, str) else "",
             directory=directory if isinstance(directory, str) and directory else None,
-            updated_ms=max(float(each) for each in (*times, 0.0) if isinstance(each, (int, float))),
+            updated_ms=max(map(time_ms, times)),
             file=entry.path,
         )
 
@@ -101,7 +103,10 @@ class Storage:
         try:
             if folder.stat().st_mtime < self._newer_than_s:
                 return 0.0
-        except OSError:
+        except FileNotFoundError:
+            return 0.0
+        except OSError as exc:
+            self._report.unread(folder, exc)
             return 0.0
         entries = self._files(folder)
         message = self._sieve.message(self._read(entries[-1].path)) if entries else None

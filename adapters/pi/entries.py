@@ -19,6 +19,7 @@ NESTED_CALLS = "nestedCalls"
 """The member of a result that lists what a script of the model's called by itself (since 1.5)."""
 
 _ENDING = ".md"
+_MAX_NESTED = 256  # Pi keeps no more calls of one script.
 
 
 class SessionEntries:
@@ -33,6 +34,8 @@ class SessionEntries:
         """Ids of tool calls whose result is known to be no error."""
         self.unsettled: Set[str] = set()
         """Ids of edits that lead to a candidate if they succeeded, which nobody has said yet."""
+        self.lost: Set[str] = set()
+        """Ids of calls by scripts that Pi did not keep in full, and may have been edits."""
         self._texts: Dict[str, None] = {}
         self._calls: List[Tuple[str, str]] = []
 
@@ -97,6 +100,8 @@ class SessionEntries:
             self._succeed(call)
         nested = message.get(NESTED_CALLS)
         calls = nested.get("calls") if isinstance(nested, dict) else None
+        if isinstance(nested, dict) and nested.get("complete") is False:
+            self.lost |= _lost(str(call), calls if isinstance(calls, list) else [])
         for each in calls if isinstance(calls, list) else []:
             if isinstance(each, dict) and each.get("status") == "ok" and isinstance(each.get("id"), str):
                 self._succeed(str(each["id"]))
@@ -105,6 +110,20 @@ class SessionEntries:
     def _succeed(self, call: str) -> None:
         self.succeeded.add(call)
         self.unsettled.discard(call)
+
+
+def _lost(script: str, calls: List[object]) -> Set[str]:
+    """Which of a script's calls may have been edits of which nothing is left to read; the script's
+    own id stands for those that were not even noted."""
+    bare = {
+        str(call.get("id"))
+        for call in calls
+        if isinstance(call, dict)
+        and call.get("status") == "ok"
+        and call.get("name") in ("edit", "write")
+        and "arguments" not in call
+    }
+    return bare | ({script} if len(calls) >= _MAX_NESTED else set())
 
 
 def as_pi_reads(path: str) -> str:

@@ -61,6 +61,8 @@ def read_session(
         report.unread(path, exc)
         return PastSession("", None, None, ())
     entries = reading.entries
+    if entries.lost:
+        report.unread(path, f"{len(entries.lost)} calls of scripts that Pi did not keep in full")
     if not entries.session_id:
         report.skipped.append((str(path), "no session header, so it is not known whose session it is"))
     return PastSession(entries.session_id, str(path), reading.newest.value, entries.candidates())
@@ -75,7 +77,7 @@ def read_sessions(
 
 def _read(path: Path, needles: Needles, cwd: Optional[str], report: ReadReport) -> Reading:
     reading = Reading(needles, cwd, report)
-    with LineFile(path) as file:
+    with LineFile(path) as file, report.damage_in(path):
         reading.read(file)
     if reading.misjudged:
         reading = Reading(needles, reading.entries.cwd, ReadReport())

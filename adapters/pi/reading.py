@@ -45,6 +45,8 @@ _HEAD_BYTES = 4096
 _WORDS = (b'"user"', b'"write"', b'"edit"')
 # In a result, what says that it holds calls too.
 _NESTED = b'"%s"' % NESTED_CALLS.encode("ascii")
+# And what says that not all of them are there.
+_PARTLY = re.compile(rb'"complete"\s*:\s*false')
 # In front of a path it goes, so the path does not begin behind a quote.
 _AT = b'"@'
 
@@ -174,7 +176,9 @@ class Reading(LineReading):
         return self._may_matter(block, start, end)
 
     def _may_matter(self, block: Bytes, start: int, end: int) -> bool:
-        """False only for a message that certainly adds no card by itself."""
+        """False only for a message that certainly adds no card by itself, nor a doubt."""
+        if block.find(_NESTED, start, end) >= 0 and _PARTLY.search(block, start, end):
+            return True
         if (
             not self._joins
             and block.find(_AT, start, end) < 0

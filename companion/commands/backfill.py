@@ -181,7 +181,8 @@ def _notes(result: Result) -> List[str]:
         lines.append("Worked on, but without a uuid (mdello.pyz board repair, then backfill again):")
         lines += _listed(result.without_uuid)
     if report.damaged:
-        lines.append(f"Skipped {_number(report.damaged, 'damaged line')}.")
+        lines.append(f"Skipped {_number(report.damaged, 'damaged line')}:")
+        lines += _listed([f"{place}: {count}" for place, count in report.damaged_in.items()])
     if report.unknown:
         kinds = sorted(report.unknown.items(), key=lambda kind: (-kind[1], kind[0]))
         lines.append(f"Entries of unknown types ({len(kinds)} types, most frequent first):")
@@ -226,7 +227,9 @@ def as_json(harness: str, result: Union[Result, Exception]) -> Dict[str, object]
         "withoutUuid": result.without_uuid,
         "records": report.records,
         "damaged": report.damaged,
+        "damagedIn": report.damaged_in,
         "incomplete": report.incomplete,
+        "alarm": understood_nothing(report),
         "unknown": report.unknown,
         "skipped": [{"path": path, "reason": reason} for path, reason in report.skipped],
     }

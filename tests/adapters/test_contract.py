@@ -1,5 +1,6 @@
 """The records and errors of the contract between the companion and its agents."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from adapters.contract import AdapterError, ReadReport, Status
@@ -30,3 +31,13 @@ def test_reports_do_not_share_their_lists() -> None:
     ReadReport().skipped.append(("a", "b"))
     ReadReport().unknown["x"] = 1
     assert (ReadReport().skipped, ReadReport().unknown) == ([], {})
+
+
+def test_damage_is_noted_where_it_was_met() -> None:
+    """Also when reading ended in an error; a place without any is not named."""
+    report = ReadReport()
+    for place in ("a", "b", "a"):
+        with suppress(OSError), report.damage_in(place):
+            report.damaged += place == "a"
+            raise OSError
+    assert (report.damaged, report.damaged_in) == (2, {"a": 2})

@@ -30,6 +30,7 @@ from tests.adapters.opencode.stores import (
     tool,
     unpack,
 )
+from tests.another_user import as_nobody, as_root_only, open_to_all
 from tests.conftest import ROOT
 
 HOME = Path("/home/dev")
@@ -365,3 +366,44 @@ def on_boards(paths: Any, boards: List[str]) -> List[str]:
     """The paths of cards that lie directly in one of the folders, sorted."""
     at_boards = [path for path in paths if os.path.dirname(os.path.normpath(path)) in boards]
     return sorted(path for path in at_boards if path.endswith(".md"))
+
+
+@as_root_only
+def test_old_stores_that_may_not_be_looked_at_are_told(tmp_path: Path) -> None:
+    """Sessions may be in there: of every folder on the way to one, and of what shows whether it went on."""
+    left_by("0.5.29", tmp_path / "a")
+    left_by("1.1.65", tmp_path / "b")
+    open_to_all(tmp_path)
+    project = next((tmp_path / "a" / "project").iterdir())
+    for place in (
+        *(tmp_path / "a" / "project", project, project / "storage", project / "storage/session/info"),
+        *(
+            project / "storage/session/message",
+            tmp_path / "b/storage/session",
+            tmp_path / "b/storage/message",
+        ),
+    ):
+        place.chmod(0o000)
+        root = tmp_path / place.relative_to(tmp_path).parts[0]
+
+        def act(root: Path = root) -> Any:
+            report = read(root)[1]
+            return [[Path(path).name for path, _ in report.skipped], report.incomplete]
+
+        named, incomplete = as_nobody(act)
+        place.chmod(0o755)
+        assert incomplete and named, place
+
+
+def test_a_database_cut_short_is_told(tmp_path: Path) -> None:
+    """Wherever it ends: what is found is all, or it is said that it may not be."""
+    whole = (left_by("1.18.33", tmp_path / "whole") / "opencode.db").read_bytes()
+    (session,), _ = read(tmp_path / "whole")
+    told = 0
+    for size in range(0, len(whole), 4096):
+        for end in (size, size + 1000):
+            (tmp_path / "opencode.db").write_bytes(whole[:end])
+            sessions, report = read(tmp_path / "opencode.db")
+            assert report.incomplete or cards(sessions[0]) == cards(session), end
+            told += report.incomplete
+    assert told > 10

@@ -15,6 +15,7 @@ from adapters.opencode.messages import (
     edited,
     inner_parts,
     said,
+    time_ms,
     writer_of,
 )
 from tests.adapters.opencode.stores import text, tool
@@ -193,3 +194,17 @@ def test_candidates_stand_in_the_order_of_their_places() -> None:
     found.add((1.0, "m1", "p1"), ("/b/a.md",))
     found.add((0.0, "m0", "p0"), ())
     assert found.candidates() == ("/b/a.md", "/b/b.md", "/b/c.md")
+
+
+@pytest.mark.parametrize(
+    ("value", "known"),
+    [
+        (5, 5.0),
+        (1.5, 1.5),
+        *((odd, 0.0) for odd in (None, True, "5", 0, -1, 10**400, float("inf"), float("nan"), 10**15)),
+    ],
+)
+def test_times(value: object, known: float) -> None:
+    """What is none, or beyond any calendar, is unknown; nothing stops at it."""
+    assert time_ms(value) == known
+    assert writer_of({"time": {"created": value}}).created_ms == known

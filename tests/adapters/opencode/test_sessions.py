@@ -125,3 +125,13 @@ def test_session_that_cannot_be_read_is_told_and_still_one() -> None:
 def test_times(unix_ms: float, stamp: Optional[str]) -> None:
     """Milliseconds since 1970; nonsense is no time."""
     assert iso_utc(unix_ms) == stamp
+
+
+def test_sessions_without_a_time_are_told() -> None:
+    """Whether they are new cannot be said, so nothing may be concluded from leaving them out."""
+    report = ReadReport()
+    index = Index(report)
+    index.add(Store("/db", head("a", 0), head("b", 0, "a"), head("c", 9)))
+    assert [family[0][0].session_id for family in index.families(5)] == ["c"]
+    assert ("/db", "1 sessions of which no time is known") in report.skipped
+    assert report.incomplete

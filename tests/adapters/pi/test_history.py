@@ -159,3 +159,25 @@ def test_fork_goes_on_with_what_it_was_forked_from() -> None:
     found = history.read_session(FIXTURES / "1.6.0-fork.jsonl", (), None, ReadReport())
     assert found.session_id == "01a22f34-2747-729c-9b4b-4ff6122cb79f"
     assert [path.rpartition("/")[2] for path in found.card_paths] == [*CARDS[:2], "forked.md", *CARDS[2:]]
+
+
+def test_calls_of_scripts_that_pi_did_not_keep_are_told(tmp_path: Path) -> None:
+    """Pi leaves out long arguments, and all calls of one script behind the 256th: such an edit cannot
+    be found again, so what is known of it must stay. Other tools, and what failed, are no loss."""
+    edit = {"name": "write", "status": "ok", "argumentsBytes": 9_000}
+    few = [
+        {**edit, "id": "s/1"},
+        {**edit, "id": "s/2", "name": "bash"},
+        {**edit, "id": "s/3", "status": "error"},
+    ]
+    many = [{"id": f"t/{number}", "name": "read", "status": "ok", "arguments": {}} for number in range(256)]
+    for calls, complete, lost in ((few, False, 1), (few[1:], False, 0), (many, False, 1), (many, True, 0)):
+        record = {"calls": calls, "complete": complete}
+        path = session(tmp_path / "1.jsonl")
+        message = {"role": "toolResult", "toolCallId": "s", "toolName": "codemode", "nestedCalls": record}
+        with path.open("a") as file:
+            file.write(json.dumps({"type": "message", "message": message}, separators=(",", ":")) + "\n")
+        report = ReadReport()
+        assert history.read_session(path, (b"/board",), None, report).session_id == "s"
+        assert report.skipped == [(str(path), "1 calls of scripts that Pi did not keep in full")] * lost
+        assert report.incomplete == bool(lost)

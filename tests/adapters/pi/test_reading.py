@@ -17,7 +17,8 @@ from companion.history.scanner import needles_for
 from tests.adapters.spelling import written
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/pi"
-slow_read = runpy.run_path(str(FIXTURES / "slow_reader.py"))["read"]
+slow_reader = runpy.run_path(str(FIXTURES / "slow_reader.py"))
+slow_read, lost = slow_reader["read"], slow_reader["lost"]
 
 BOARDS = ["/home/dev/board", "/srv/B\u00fccher/\u770b\u677f", "/x/kb"]
 FOLDERS = [
@@ -66,8 +67,8 @@ nested = sampled([None, 5]) | st.fixed_dictionaries(
         "id": ids,
         "name": sampled(["write", "edit", "read"]),
         "status": sampled(["ok", "ok", "error", "unfinished", 5]),
-        "arguments": st.fixed_dictionaries({"path": tool_paths}),
-    }
+    },
+    optional={"arguments": st.fixed_dictionaries({"path": tool_paths})},
 )
 results = st.fixed_dictionaries(
     {
@@ -78,7 +79,8 @@ results = st.fixed_dictionaries(
     },
     optional={
         "isError": sampled([True, False, False]),
-        "nestedCalls": sampled([None, {}, {"calls": 5}]) | st.fixed_dictionaries({"calls": st.lists(nested)}),
+        "nestedCalls": sampled([None, {}, {"calls": 5}])
+        | st.fixed_dictionaries({"calls": st.lists(nested)}, optional={"complete": st.booleans()}),
     },
 )
 others = st.fixed_dictionaries(
@@ -155,13 +157,16 @@ def test_same_as_parsing_every_line(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jsonl, "BLOCK_BYTES", block_bytes)
         patch.setenv("HOME", home)
-        fast = history.read_session(path, needles_for(boards), cwd, ReadReport())
+        report = ReadReport()
+        fast = history.read_session(path, needles_for(boards), cwd, report)
         everything = history.read_session(path, (), cwd, ReadReport())
         session, newest, cards, _ = slow_read(path, cwd)
     assert (fast.session_id, fast.updated_at) == (session, newest)
     assert on_boards(fast.card_paths, boards) == on_boards(cards, boards)
     assert everything.updated_at == newest
     assert list(everything.card_paths) == cards
+    unkept = [reason for _, reason in report.skipped if "scripts" in reason]
+    assert unkept == [f"{lost(path)} calls of scripts that Pi did not keep in full"] * (lost(path) > 0)
 
 
 def on_boards(paths: Any, boards: List[str]) -> List[str]:

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -204,7 +205,9 @@ def test_json_tells_everything(place: Place) -> None:
         "withoutUuid": [str(plain)],
         "records": 3,
         "damaged": 1,
+        "damagedIn": {str(bad): 1},
         "incomplete": False,
+        "alarm": False,
         "unknown": {"new-thing": 1},
         "skipped": [
             {
@@ -429,6 +432,32 @@ def test_session_that_cannot_be_read_costs_no_association(place: Place) -> None:
     assert "1 stale purged" in place.run("claude")[1]
 
 
+def test_damage_is_counted_and_named(place: Place) -> None:
+    """In words and in JSON, for every agent: the file, or the session within a store."""
+    file = place.session("s", "hello")
+    file.write_text(file.read_text() + "{torn\n{torn too\n")
+    log = place.sessions / "s/subagents/agent-1.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text('{"type":"user"}\n{torn')
+    pi = pi_session(place, "p", "hello")
+    pi.write_text(pi.read_text() + "{torn\n")
+    database = opencode_session(place, "o", f"see {place.board}/torn.md")
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE part SET data = substr(data, 1, length(data) - 2)")
+    connection.close()
+    _, out, _ = place.run()
+    store = f"{database}: session o"
+    assert f"  Skipped 3 damaged lines:\n    {file}: 2\n    {log}: 1\n" in out
+    assert f"  Skipped 1 damaged line:\n    {store}: 1\n" in out
+    assert f"  Skipped 1 damaged line:\n    {pi}: 1\n" in out
+    told = json.loads(place.run("--json")[1])["harnesses"]
+    assert [(each["damaged"], each["damagedIn"]) for each in told] == [
+        (3, {str(file): 2, str(log): 1}),
+        (1, {store: 1}),
+        (1, {str(pi): 1}),
+    ]
+
+
 def test_format_that_changed_is_an_alarm(place: Place) -> None:
     """Sessions of which nothing is understood look like sessions without cards: it is said aloud, and
     nothing is purged."""
@@ -438,6 +467,7 @@ def test_format_that_changed_is_an_alarm(place: Place) -> None:
     path.write_text(json.dumps({"type": "talk", "said": f"see {card}"}) + "\n{torn\n")
     _, out, _ = place.run("pi")
     assert "  ALARM: parsed 0 of 2 records. Has the format changed?\n" in out
+    assert json.loads(place.run("pi", "--json")[1])["harnesses"][0]["alarm"] is True
     assert "  Kept 1 association without a session: not all sessions could be read.\n" in out
     pi_session(place, "p", f"see {card}")
     assert "ALARM" not in place.run("pi")[1]
