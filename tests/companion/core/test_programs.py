@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List
 
@@ -99,9 +100,16 @@ def test_a_program_installed_later_is_found(tmp_path: Path) -> None:
 # --- one run -------------------------------------------------------------------------------------
 
 
-def test_a_run_gives_what_was_printed(programs: Programs) -> None:
-    """Only stdout; stdin is empty."""
-    assert programs.run(sh("echo out; echo err >&2; cat"), PATIENCE_S) == "out\n"
+def test_a_run_gives_what_was_printed(programs: Programs, tmp_path: Path) -> None:
+    """Only stdout; stdin is empty, whatever ours holds."""
+    ours, kept = os.open(executable(tmp_path / "ours", "ours"), os.O_RDONLY), os.dup(0)
+    try:
+        os.dup2(ours, 0)
+        assert programs.run(sh("echo out; echo err >&2; cat"), PATIENCE_S) == "out\n"
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(ours)
 
 
 def test_bytes_that_are_no_text_do_no_harm(programs: Programs) -> None:
@@ -122,6 +130,16 @@ def test_the_size_of_the_output_is_bounded(programs: Programs) -> None:
         programs.run(sh("printf 12345"), PATIENCE_S, most_bytes=4)
     with pytest.raises(ProgramFailed, match="prints more than 1000 bytes"):
         programs.run(["yes"], PATIENCE_S, most_bytes=1_000)
+
+
+def test_what_is_kept_of_complaints_is_bounded(programs: Programs) -> None:
+    """A program may complain for as long as it likes."""
+    tracemalloc.start()
+    try:
+        assert programs.run(sh("head -c 30000000 /dev/zero >&2; echo out"), PATIENCE_S) == "out\n"
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_failure_says_what_the_program_said(programs: Programs) -> None:
