@@ -375,13 +375,13 @@ def test(arguments: List[str], fast: bool, every: bool) -> int:
     """Check style and types, then run the suite on the oldest and the newest Python.
 
     The tests that drive real agent programs (e2e) come last and on the newest only: they drive
-    the built file, and one at a time, since they wait for terminals. Returns 0 when all is well.
+    the built file. Returns 0 when all is well.
     """
     pythons = find_pythons()
     build_if_needed(pythons)
     status = 0 if fast else check_style(pythons[-1])
     for python in [pythons[-1]] if fast else _to_test(pythons, every):
-        status = pytest(python, ["-n", "auto", "--dist", "worksteal", "-m", "not e2e", *arguments]) or status
+        status = pytest(python, ["-m", "not e2e", *arguments]) or status
     if not fast:
         status = pytest(pythons[-1], ["-m", "e2e", *arguments]) or status
     return status
@@ -390,6 +390,7 @@ def test(arguments: List[str], fast: bool, every: bool) -> int:
 def pytest(python: Python, arguments: List[str]) -> int:
     """Run pytest with this Python; 0 when all passed, also when the arguments chose no test."""
     program = environment("test", python, TESTERS_39 if python.version < (3, 10) else TESTERS)
+    arguments = ["-n", "auto", "--dist", "worksteal", *arguments]
     say(f"Python {'.'.join(map(str, python.version))}: pytest {' '.join(arguments)}")
     env = _clean_env(MDELLO_PYZ=str(PYZ), PYTHONDONTWRITEBYTECODE="1")
     no_tests = 5

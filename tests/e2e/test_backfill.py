@@ -5,6 +5,8 @@ from typing import Any, Dict, List, Set, Tuple
 
 import pytest
 
+from tests.e2e import agent_cli
+from tests.e2e.conftest import MakeWorld, fetched
 from tests.e2e.opencode_world import OpenCodeWorld
 from tests.e2e.pi_world import PiWorld
 from tests.e2e.world import Card, Json, World, say, use, wait_until
@@ -108,3 +110,34 @@ def test_opencode(opencode_world: OpenCodeWorld) -> None:
         assert not moved.path.exists() and "column: done" in target.read_text("utf-8")
         told = assert_the_same(world, "opencode", [named, attached, written, patched, moved])
     assert (told["skipped"], told["incomplete"]) == ([], False)
+
+
+@pytest.mark.parametrize("version", [agent_cli.OLDEST, agent_cli.CURRENT])
+def test_claude(make_world: MakeWorld, version: str) -> None:
+    """Named cards, edits that worked, by a relative path too, and what a sub-agent changed."""
+    world = make_world(cli=fetched(lambda: agent_cli.claude(version)))
+    world.mdello("install", "claude")
+    world.start_companion()
+    named, written, edited, failed, read, sent = (
+        world.card(f"{name}.md") for name in ("named", "written", "edited", "failed", "read", "sent")
+    )
+    inner = world.script("inner", *(_read_and_edit(sent)), say("Done."))
+    steps = [
+        use("Read", file_path=str(written.path)),
+        use("Write", file_path=f"../board/{written.path.name}", content=changed(written)),
+        *_read_and_edit(edited),
+        use("Edit", file_path=str(failed.path), old_string="not there", new_string="x"),
+        use("Read", file_path=str(read.path)),
+        use("Agent", subagent_type="general-purpose", description="d", prompt=f"{inner} not {read.path}"),
+        say("Ready."),
+    ]
+    run = world.headless(f"{world.script('work', *steps)} Work on {named.path}")
+    assert run.json()["result"] == "Ready."
+    told = assert_the_same(world, "claude", [named, written, edited, sent])
+    assert told["incomplete"] is False
+    assert [each["reason"] for each in told["skipped"]] == ["1 sub-agent logs: no sessions of their own"]
+
+
+def _read_and_edit(card: Card) -> List[Json]:
+    change = {"old_string": "title: ", "new_string": "title: new "}
+    return [use("Read", file_path=str(card.path)), use("Edit", file_path=str(card.path), **change)]
