@@ -65,10 +65,13 @@ def test_a_free_port_is_told_at_once() -> None:
 
 
 def test_our_own_companion_is_recognised(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever proxy the environment names."""
+    """As long as it serves, whatever proxy the environment names."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     assert probe(world.port, PATIENCE_S) is Holder.OURS
+    port = world.port
+    world.stop()
+    assert probe(port, PATIENCE_S) is Holder.FREE
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from companion.core.errors import StorageError
 from tests.companion.web.talk import Answer
-from tests.companion.web.world import BOARD, OTHER_BOARD, World
+from tests.companion.web.world import BOARD, OTHER_BOARD, SITE, World
 
 IGNORED = {"ignored": True, "reason": "unknown_card"}
 
@@ -223,6 +223,18 @@ def test_a_bad_selector_forgets_nothing(world: World, query: str) -> None:
         answer = talk.ask("DELETE", f"/associations{query}")
     assert (answer.status, answer.error()) == (400, "cardUuid or harness and sessionId are required")
     assert cards(world) == ["card-a"]
+
+
+def test_a_page_asks_before_it_forgets(world: World) -> None:
+    """The preflight of the default site is answered, and so is what follows it."""
+    origin = (("Origin", SITE),)
+    with world.talk() as talk:
+        preflight = talk.ask("OPTIONS", "/associations", headers=origin)
+        answer = talk.ask("DELETE", "/associations?cardUuid=card-a", headers=origin)
+    assert (preflight.status, preflight.body, answer.status) == (204, b"", 200)
+    for each in (preflight, answer):
+        assert (each.headers["access-control-allow-origin"], each.headers["vary"]) == (SITE, "Origin")
+    assert "DELETE" in preflight.headers["access-control-allow-methods"]
 
 
 def test_forgetting_brings_every_stream_up_to_date(world: World) -> None:
