@@ -129,7 +129,7 @@ def test_claude(make_world: MakeWorld, version: str) -> None:
         use("Edit", file_path=str(failed.path), old_string="not there", new_string="x"),
         use("Read", file_path=str(read.path)),
         use("Agent", subagent_type="general-purpose", description="d", prompt=f"{inner} not {read.path}"),
-        say("Ready."),
+        *[say("Ready.")] * 2,  # The newer version waits for its sub-agent in a turn of its own.
     ]
     run = world.headless(f"{world.script('work', *steps)} Work on {named.path}")
     assert run.json()["result"] == "Ready."
@@ -139,5 +139,6 @@ def test_claude(make_world: MakeWorld, version: str) -> None:
 
 
 def _read_and_edit(card: Card) -> List[Json]:
-    change = {"old_string": "title: ", "new_string": "title: new "}
-    return [use("Read", file_path=str(card.path)), use("Edit", file_path=str(card.path), **change)]
+    file = str(card.path)
+    edit = use("Edit", file_path=file, old_string="title: ", new_string="title: new ")
+    return [use("Read", file_path=file), edit]
