@@ -116,6 +116,16 @@ def settled(talk: Talk, count: int) -> List[str]:
     return told
 
 
+def until(talk: Talk, *wanted: str) -> None:
+    """Read on until all these outcomes have come; a slow machine may bring others before."""
+    left = set(wanted)
+    for _ in range(300):
+        left -= set(settled(talk, 1))
+        if not left:
+            return
+    raise AssertionError(f"never told: {left}")
+
+
 def ask(port: int, method: str, path: str, body: Any = None) -> Any:
     """Status and JSON value of an answer."""
     with Talk(port) as talk:
@@ -201,13 +211,13 @@ def test_rounds_go_on_while_somebody_listens_and_hanging_lookups_are_given_up(
     """One that hangs has failed after its time; a later round brings it. Nobody listens: no rounds."""
     serve(impatient=True)
     with subscribe(port, [pull(1)]) as talk:
-        assert settled(talk, 3) == [pull(1)] * 3
+        for _ in range(3):
+            until(talk, pull(1))
         jira.answer("SHOP-1", hang=True)
         with subscribe(port, [ticket(1), ticket(2)]) as other:
-            assert settled(other, 2) == [ticket(2), "!" + ticket(1)]
+            until(other, ticket(2), "!" + ticket(1))
             jira.answer("SHOP-1")
-            while ticket(1) not in settled(other, 1):
-                pass
+            until(other, ticket(1))
     assert ask(port, "GET", "/health")[1]["lookups"]["jira"]["failed"] >= 1
 
     def quiet() -> bool:
@@ -238,6 +248,8 @@ def test_links_that_hang_delay_nobody(
         report = {"cardPath": f"{board}/a.md", "harness": "claude", "sessionId": "s-1", "status": "running"}
         assert ask(port, "POST", "/associations", json.dumps(report).encode())[0] == 202
         record: Any = stream.event().json()
+        while "herdrTab" not in record:
+            record = stream.event().json()
         assert (record["status"], record["herdrTab"]) == ("running", "Basket")
         assert ask(port, "POST", "/actions", _FOCUS) == (200, {"ok": True})
         assert ask(port, "GET", "/settings")[1]["herdrEnabled"] is True
@@ -246,32 +258,34 @@ def test_links_that_hang_delay_nobody(
         assert (server.returncode, said.count(b"Traceback")) == (0, 0)
         assert stalled.ended()
     assert not gh.alive()
-    assert len(gh.calls()) + len(jira.calls()) == 6
+    assert gh.most_at_once() <= 6
 
 
 # --- actions -------------------------------------------------------------------------------------
 
 
 def test_a_herdr_of_every_kind(serve: Serve, port: int, environ: Dict[str, str], herdr: FakeHerdr) -> None:
-    """In order, missing, garbage, failing, hanging; each has its answer, and the next click works."""
+    """In order, not there, garbage, failing, hanging, gone: each has its answer, and the next click works."""
     environ["HERDR_PATH"] = str(herdr.path)
-    serve(impatient=True)
+    server = serve()
     assert ask(port, "POST", "/actions", _FOCUS) == (200, {"ok": True})
     assert herdr.calls() == ["agent list", "agent focus w1:p1", "tab focus w1:t1"]
     other = _FOCUS.replace(b"s-1", b"s-2")
     assert ask(port, "POST", "/actions", other) == (404, {"error": "session_not_found"})
-    for modes in (
-        {"agent_list": "garbage"},
-        {"tab": "fail"},
-        {"agent_focus": "hang"},
-        {"agent_list": "hang"},
-    ):
+    failed = (500, {"error": "herdr_command_failed"})
+    for modes in ({"agent_list": "garbage"}, {"tab": "fail"}):
         herdr.misbehave(**modes)
-        assert ask(port, "POST", "/actions", _FOCUS) == (500, {"error": "herdr_command_failed"}), modes
+        assert ask(port, "POST", "/actions", _FOCUS) == failed, modes
+    server.terminate()
+    server.wait(PATIENCE_S)
+    serve(impatient=True)
+    for modes in ({"agent_focus": "hang"}, {"agent_list": "hang"}):
+        herdr.misbehave(**modes)
+        assert ask(port, "POST", "/actions", _FOCUS) == failed, modes
     herdr.misbehave()
-    assert ask(port, "POST", "/actions", _FOCUS) == (200, {"ok": True})
+    eventually(lambda: ask(port, "POST", "/actions", _FOCUS) == (200, {"ok": True}))
     herdr.path.unlink()
-    assert ask(port, "POST", "/actions", _FOCUS)[0] == 500
+    assert ask(port, "POST", "/actions", _FOCUS) == failed
 
 
 # --- the assignment job --------------------------------------------------------------------------
