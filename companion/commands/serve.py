@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import List, Mapping
@@ -14,6 +13,7 @@ from typing import List, Mapping
 from companion.core import logs
 from companion.core.errors import CompanionError
 from companion.core.settings import Settings, load
+from companion.core.signals import StopSignals
 from companion.service import logfiles, sockets
 
 # A starter that finds the port taken waits this long for the holder to say who it is: of several
@@ -58,16 +58,14 @@ def _serve(settings: Settings, demo: bool) -> int:
             raise CompanionError(f"Cannot listen on 127.0.0.1:{settings.port}: {exc.strerror}") from exc
         return _port_taken(settings.port, demo)
     companion.start()
-    stop = threading.Event()
-    for number in _stop_signals():
-        signal.signal(number, lambda *_: stop.set())
-    print(f"Mdello companion listening at http://127.0.0.1:{companion.server.port}", flush=True)
-    for line in companion.advice():
-        print(line, file=sys.stderr, flush=True)
-    try:
-        companion.serve_until(stop)
-    finally:
-        companion.stop()
+    with StopSignals(stop_signals()) as stop:
+        print(f"Mdello companion listening at http://127.0.0.1:{companion.server.port}", flush=True)
+        for line in companion.advice():
+            print(line, file=sys.stderr, flush=True)
+        try:
+            companion.serve_until(stop.wait)
+        finally:
+            companion.stop()
     lost = companion.unsaved()
     if lost:
         print(
@@ -77,8 +75,9 @@ def _serve(settings: Settings, demo: bool) -> int:
     return 0
 
 
-def _stop_signals() -> List[signal.Signals]:
-    """A closed terminal ends it as orderly as Ctrl-C does, unless ``nohup`` says otherwise."""
+def stop_signals() -> List[signal.Signals]:
+    """What asks a process to end. A closed terminal ends it as orderly as Ctrl-C does, unless ``nohup``
+    says otherwise."""
     numbers = [signal.SIGINT, signal.SIGTERM]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)

@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Dict, List, Mapping
+from typing import Callable, Dict, List, Mapping
 
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
@@ -127,12 +127,12 @@ class Companion:
         self.labels.start(self.ledger.relabelled)
         self.assignment.start()
 
-    def serve_until(self, stop: threading.Event) -> None:
-        """Serve until ``stop`` is set."""
+    def serve_until(self, stopped: Callable[[float], bool]) -> None:
+        """Serve until ``stopped``, which waits for so many seconds, is true."""
         server = threading.Thread(target=self.server.serve_until_stopped, name="server", daemon=True)
         server.start()
         said = False
-        while not stop.wait(ARCHIVE_CHECK_S):
+        while not stopped(ARCHIVE_CHECK_S):
             if not said and self._archive.replaced():
                 said = True
                 _log.warning("%s was replaced: restart the companion to run the new one", self._archive.path)

@@ -3,9 +3,8 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List
 
 import pytest
 
@@ -109,18 +108,15 @@ def test_a_replaced_archive_is_noticed_while_serving(
         looks.append(True)
         return len(looks) > 1
 
-    class Stop(threading.Event):
-        """Comes after a hundred looks at the clock."""
+    waits: List[float] = []
 
-        rounds = 0
-
-        def wait(self, timeout: Optional[float] = None) -> bool:
-            self.rounds += 1
-            return self.rounds > 100
+    def stopped(wait_s: float) -> bool:
+        waits.append(wait_s)
+        return len(waits) > 100
 
     monkeypatch.setattr(companion._archive, "replaced", replaced)
     monkeypatch.setattr(companion.server, "serve_until_stopped", lambda: None)
-    companion.serve_until(Stop())
+    companion.serve_until(stopped)
     said = [record for record in caplog.records if "was replaced: restart" in record.getMessage()]
     assert len(said) == 1
 
