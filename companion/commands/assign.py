@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -36,6 +37,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(args: argparse.Namespace) -> int:
     """One run. 0 when all went well. AssignmentFailed when no job, or a wrong one, is set up."""
+    from companion.commands.serve import stop_signals
     from companion.commands.wiring import open_boards
     from companion.core.programs import Programs
 
@@ -44,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
     if setting is None:
         raise AssignmentFailed(_nothing_set_up(settings))
     programs = Programs(settings.environ)
+    for number in stop_signals():  # Killed at once we would leave a gh behind that hangs, for ever.
+        signal.signal(number, _leave)
     try:
         outcome = _run(setting, programs, args.dry_run)
     finally:
@@ -63,6 +67,10 @@ def _run(setting: "Setting", programs: "Programs", dry_run: bool) -> "Outcome":
     from companion.assignment.run import Runner
 
     return Runner(programs, add_card).run(setting, dry_run)
+
+
+def _leave(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _nothing_set_up(settings: Settings) -> str:

@@ -9,7 +9,8 @@ What it answers stands in ``$FAKE_GH/answers.json``: an object with the keys ``i
     {"exit": 4, "stderr": "..."}         it fails
     {"hang": true}                       it never ends
 
-A missing key is an empty list. Each call is appended to ``$FAKE_GH/calls.jsonl``.
+A missing key is an empty list. Each call is appended to ``$FAKE_GH/calls.jsonl``, the process of the
+latest one stands in ``$FAKE_GH/pid``.
 """
 
 import argparse
@@ -25,6 +26,7 @@ FIELDS = ["author", "body", "labels", "number", "repository", "state", "title", 
 def main() -> int:
     """Answer one call."""
     folder = Path(os.environ["FAKE_GH"])
+    (folder / "pid").write_text(str(os.getpid()))
     with (folder / "calls.jsonl").open("a") as calls:
         calls.write(json.dumps(sys.argv[1:]) + "\n")
     parser = argparse.ArgumentParser(prog="gh", allow_abbrev=False)

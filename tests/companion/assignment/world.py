@@ -1,6 +1,7 @@
 """A board, a configuration and a scripted ``gh`` for the job's tests."""
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -89,6 +90,12 @@ class World:
         """Command lines of gh until now."""
         path = self.gh_folder / "calls.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def alive(self) -> bool:
+        """Whether the latest call of gh runs still."""
+        pid = (self.gh_folder / "pid").read_text()
+        state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True).stdout
+        return bool(state.strip()) and not state.startswith("Z")
 
     def setting(self) -> Setting:
         """The job as it is set up."""

@@ -1,6 +1,9 @@
 """``assign``: one run from the command line, and the job of a running companion."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -8,7 +11,7 @@ import pytest
 
 from companion.assignment.run import Outcome
 from companion.commands.assign import as_json, as_lines, notes
-from tests.companion.assignment.world import World, item, wait_until
+from tests.companion.assignment.world import PATIENCE_S, World, item, wait_until
 from tests.companion.commands.conftest import Mdello
 
 
@@ -58,6 +61,23 @@ def test_what_goes_wrong_is_exit_1_and_one_line(mdello: Mdello, world: World) ->
     world.configure(boardUuid="other")
     wrong = mdello("assign")
     assert wrong.returncode == 1 and "registered board" in wrong.stderr and wrong.stdout == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_run_that_is_told_to_end_leaves_no_program_behind(
+    mdello: Mdello, world: World, number: signal.Signals
+) -> None:
+    """A gh that hangs would otherwise stay for ever: who ends us does not know it."""
+    world.answer(issues={"hang": True})
+    process = subprocess.Popen(
+        [sys.executable, str(mdello.program), "assign"], env=mdello.environ, stderr=subprocess.PIPE
+    )
+    wait_until(lambda: len(world.calls()) == 1)
+    assert world.alive()
+    process.send_signal(number)
+    assert process.communicate(timeout=PATIENCE_S)[1] == b""
+    assert process.returncode == 128 + number
+    assert not world.alive()
 
 
 def test_what_else_should_be_known() -> None:
