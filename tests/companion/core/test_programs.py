@@ -296,6 +296,7 @@ def test_closing_ends_all_and_nothing_starts_afterwards(tmp_path: Path) -> None:
     crowd = Crowd(programs, sh(f"touch {tmp_path}/$$; sleep 600"), 5, 600.0)
     eventually(lambda: len(list(tmp_path.iterdir())) == 2)
     programs.close()
+    assert programs._taken == 0, "it did not wait for those that end programs"
     assert not [pid for pid in tmp_path.iterdir() if alive(int(pid.name))]
     assert crowd.wait() == ["failed: sh is not run: the companion stops"] * 5
     with pytest.raises(ProgramFailed, match="the companion stops"):
