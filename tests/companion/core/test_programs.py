@@ -177,16 +177,10 @@ def test_a_program_that_may_not_be_run_is_an_answer(programs: Programs, tmp_path
 
 def test_children_see_our_environment_but_what_was_meant_for_us() -> None:
     """No sockets of the service manager, no debug switch, no Python settings, no forced colours."""
-    foreign = {
-        "LISTEN_FDS": "1",
-        "LISTEN_PID": "7",
-        "LISTEN_FDNAMES": "x",
-        "PYTHONPATH": "/x",
-        "PYTHONHOME": "/x",
-        "SHIV_ROOT": "/x",
-        "DEBUG": "1",
-        "GH_FORCE_TTY": "1",
-    }
+    sockets = ("LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "LISTEN_PIDFDID")
+    python = ("PYTHONPATH", "PYTHONHOME", "SHIV_ROOT", "__PYVENV_LAUNCHER__")
+    colours = ("CLICOLOR_FORCE", "FORCE_COLOR", "GH_FORCE_TTY")
+    foreign = dict.fromkeys(("DEBUG", *sockets, *python, *colours), "1")
     own = {**PATH, "GH_TOKEN": "dummy", "HOME": "/h", "LISTENER": "stays"}
     printed = Programs({**own, **foreign}).run(["env"], PATIENCE_S)
     assert dict(line.split("=", 1) for line in printed.splitlines()) == own
