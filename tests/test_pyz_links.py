@@ -25,6 +25,8 @@ from companion.assignment.run import Runner
 from companion.commands import dispatch
 from companion.enrich.lookups import Lookups
 from companion.herdr.focus import focus
+from companion.herdr.labels import HerdrLabels
+assert HerdrLabels.__init__.__defaults__ == (0.5, 5.0)
 assert Lookups.__init__.__defaults__ == (30.0, 15.0) and focus.__defaults__ == (10.0,)
 assert Runner.__init__.__defaults__[-1] == 120.0
 Lookups.__init__.__defaults__ = (0.1, 1.0)
