@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
@@ -248,6 +248,20 @@ def test_any_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "link.db").symlink_to(made.path)
     assert listed(made.path) == listed(tmp_path / "link.db") == ["s"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.db", "x"]
+
+
+@pytest.mark.parametrize("state", ["closed", "killed", "rollback"])
+def test_nothing_can_be_written_through_our_connection(tmp_path: Path, state: str) -> None:
+    """Whichever way it was opened."""
+    path = left(tmp_path, state) if state != "rollback" else tmp_path / "opencode.db"
+    if state == "rollback":
+        with closing(sqlite3.connect(str(path))) as connection:
+            connection.executescript(SCHEMA)
+    asked = Database(path, Sieve(Needles(()), ReadReport()))
+    asked.heads()
+    assert asked._connection is not None
+    with closing(asked), pytest.raises(sqlite3.OperationalError, match="readonly"):
+        asked._connection.execute("DELETE FROM session")
 
 
 # --- damage, and generations ---------------------------------------------------------------------------

@@ -119,6 +119,24 @@ def test_damage_is_counted_named_and_no_end(tmp_path: Path) -> None:
     ]
     assert report.incomplete
     assert report.damaged == 4
+    heads_damaged = {str(folder / "session/hash/torn.json"): 1}
+    assert report.damaged_in == heads_damaged
+
+
+@as_root_only
+def test_session_of_which_nobody_sees_whether_it_went_on_is_told(tmp_path: Path) -> None:
+    """It may be new: its messages are somebody else's."""
+    unpack(TREE, tmp_path)
+    open_to_all(tmp_path)
+    (tmp_path / "storage/message").chmod(0)
+
+    def act() -> Any:
+        report = ReadReport()
+        heads = storage(tmp_path / "storage", report, 101).heads()
+        return [[head.updated_ms for head in heads], report.skipped, report.incomplete]
+
+    messages = str(tmp_path / "storage/message/s")
+    assert as_nobody(act) == [[9_000.0], [[messages, "Permission denied"]], True]
 
 
 @as_root_only

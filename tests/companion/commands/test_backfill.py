@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NoReturn, Tuple
 
 import pytest
 
@@ -151,6 +151,19 @@ def test_held_port_ends_it_before_anything_is_read(
     assert out == "" and "4567" in err
 
 
+def test_the_port_is_tried_for_a_quarter_of_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contract's limit: a host that drops packets holds nobody up."""
+    asked: List[Any] = []
+
+    def refuse(*arguments: Any) -> NoReturn:
+        asked.append(arguments)
+        raise socket.timeout
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    assert not backfill.is_held(4567)
+    assert asked == [(("127.0.0.1", 4567), 0.25)]
+
+
 def test_companion_that_starts_meanwhile_keeps_its_log(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,6 +229,16 @@ def test_json_tells_everything(place: Place) -> None:
             }
         ],
     }
+
+
+def test_a_card_that_cannot_be_read_is_named(place: Place) -> None:
+    """In words and in JSON."""
+    os.mkfifo(place.board / "pipe.md")
+    place.session("s", f"see {place.board}/pipe.md")
+    (told,) = json.loads(place.run("claude", "--json")[1])["harnesses"]
+    ((path, reason),) = [tuple(each.values()) for each in told["skipped"]]
+    assert path == str(place.board / "pipe.md") and reason
+    assert f"  Left out (1):\n    {path}: {reason}\n" in place.run("claude")[1]
 
 
 def test_what_was_left_out_fits_a_screen(place: Place) -> None:

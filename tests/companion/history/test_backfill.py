@@ -140,6 +140,9 @@ def test_occurrences_are_found_each_and_added_once() -> None:
     new = past("s1", "/one/a.md", at="2026-01-11T00:00:00.000Z", file="/new")
     assert run(log, new, old) == Counts(2, 2, 2, added=1, existing=0, purged=0, kept=0)
     assert (log.events[0].session_file, log.events[0].updated_at) == ("/new", new.updated_at)
+    finder = Finder({**CARDS, "/one/../one/a.md": CARDS["/one/a.md"]})  # Two spellings in one session.
+    twice = past("s1", "/one/a.md", "/one/../one/a.md")
+    assert run(log, twice, finder=finder) == Counts(1, 1, 2, added=0, existing=1, purged=0, kept=0)
 
 
 def test_moved_card_keeps_its_record() -> None:
