@@ -10,7 +10,6 @@ from urllib.parse import quote
 import pytest
 
 from companion.web.limits import Limits
-from companion.web.routes.enrichments import MOST_URLS
 from tests.companion.web.talk import Talk, eventually
 from tests.companion.web.world import SITE, World
 from tests.fakes.fake_viewer import FakeViewer, issue, pull, ticket
@@ -109,7 +108,7 @@ def test_without_any_provider_all_is_a_conflict(world: World) -> None:
         "?url=https://github.com/acme/shop",
         f"?url={quote(pull(1))}&url=junk",
         f"?url={quote(pull(1))}&url=",
-        "?" + "&".join(f"url={quote(pull(number))}" for number in range(MOST_URLS + 1)),
+        "?" + "&".join(f"url={quote(pull(number))}" for number in range(51)),
     ],
 )
 def test_questions_that_cannot_be_answered(linked: Linked, query: str) -> None:
@@ -122,11 +121,11 @@ def test_questions_that_cannot_be_answered(linked: Linked, query: str) -> None:
 
 def test_each_link_counts_once(linked: Linked) -> None:
     """However often and however encoded it stands there; fifty different ones are not too many."""
-    urls = [pull(number) for number in range(MOST_URLS)]
+    urls = [pull(number) for number in range(50)]
     with linked.subscribe(*urls, *urls, urls[0]) as talk:
         assert told(talk) == {"items": [], "errors": []}
-        assert sorted(settled(talk, MOST_URLS)) == sorted(urls)
-    assert len(linked.gh.calls()) == MOST_URLS
+        assert sorted(settled(talk, 50)) == sorted(urls)
+    assert len(linked.gh.calls()) == 50
     assert linked.gh.most_at_once() <= 8
 
 
@@ -225,8 +224,9 @@ def test_a_page_hears_again_and_again_until_it_leaves(make_linked: MakeLinked) -
     assert len(linked.gh.calls()) == calls
 
 
-def test_a_page_that_leaves_in_the_middle_is_noticed_soon(linked: Linked) -> None:
+def test_a_page_that_leaves_in_the_middle_is_noticed_soon(make_linked: MakeLinked) -> None:
     """Although nothing is to be written and the next sign of life is far off: its queue is dropped."""
+    linked = make_linked(Limits(heartbeat_s=3_600.0))
     linked.gh.answer("*", wait=True)
     talk = linked.subscribe(*map(pull, range(50)))
     told(talk)
