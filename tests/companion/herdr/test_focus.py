@@ -1,13 +1,15 @@
 """Focus: which agent, which commands, which failures."""
 
-from typing import Dict, Optional
+import json
+import time
+from typing import Dict, List, Optional, Sequence
 
 import pytest
 
 from adapters.registry import ADAPTERS
 from companion.core.errors import Conflict, NotFound, ProgramFailed
 from companion.core.programs import Programs
-from companion.herdr.focus import focus
+from companion.herdr.focus import FOCUS_S, focus
 from tests.fakes.fake_herdr import FakeHerdr
 
 
@@ -116,6 +118,29 @@ def test_a_hanging_herdr_is_given_up(herdr: FakeHerdr, programs: Programs, comma
     herdr.misbehave(**{command: "hang"})
     with pytest.raises(ProgramFailed, match="did not end"):
         focus(programs, ADAPTERS, "claude", "s1", None, timeout_s=1.0)
+
+
+class Clockwork(Programs):
+    """A herdr that always takes its time; notes how much it was given."""
+
+    def __init__(self) -> None:
+        super().__init__({"HERDR_PATH": "/bin/herdr"})
+        self.given: List[float] = []
+
+    def run(self, argv: Sequence[str], timeout_s: float, most_bytes: int = 0) -> str:
+        """One session in one pane."""
+        self.given.append(timeout_s)
+        time.sleep(0.01)
+        agent = {"agent_session": {"value": "s1"}, "pane_id": "p", "tab_id": "t"}
+        return json.dumps({"result": {"agents": [agent]}})
+
+
+def test_all_three_commands_share_one_budget() -> None:
+    """What one has used is gone for the next."""
+    programs = Clockwork()
+    focus(programs, ADAPTERS, "claude", "s1", None)
+    first, second, third = programs.given
+    assert FOCUS_S >= first > second > third > FOCUS_S - 5.0
 
 
 def test_a_program_that_is_not_there_has_failed(programs: Programs, environ: Dict[str, str]) -> None:

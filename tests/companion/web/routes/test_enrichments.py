@@ -227,6 +227,7 @@ def test_a_page_hears_again_and_again_until_it_leaves(make_linked: MakeLinked) -
 def test_a_page_that_leaves_in_the_middle_is_noticed_soon(make_linked: MakeLinked) -> None:
     """Although nothing is to be written and the next sign of life is far off: its queue is dropped."""
     linked = make_linked(Limits(heartbeat_s=3_600.0))
+    linked.lookups._lookup_s = 3_600.0
     linked.gh.answer("*", wait=True)
     talk = linked.subscribe(*map(pull, range(50)))
     told(talk)
