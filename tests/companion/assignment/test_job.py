@@ -1,6 +1,8 @@
 """The job's thread: when it runs, what it tells, how it ends. Its clock is ours."""
 
 import logging
+import subprocess
+import sys
 import threading
 from datetime import datetime
 from typing import List, Optional
@@ -14,6 +16,7 @@ from companion.assignment.setting import Setting
 from companion.core.clock import iso_utc
 from companion.core.errors import AssignmentFailed
 from tests.companion.assignment.world import PATIENCE_S, wait_until
+from tests.conftest import ROOT
 
 NOON = datetime(2026, 5, 14, 12, 0, 30).timestamp()
 
@@ -98,6 +101,30 @@ def test_a_clock_that_is_set_back_does_not_stop_it(script: Script) -> None:
     assert script.at(3569, 3570) == [3570]
     script.at(-86_400)
     assert script.at(-86_400 + 3570) == [3570, -86_400 + 3570]
+
+
+def test_whoever_travels_takes_the_schedule_along() -> None:
+    """The machine's zone may change while we run: nine o'clock is that of the place."""
+    code = (
+        "import os\n"
+        "from companion.assignment.cron import parse\n"
+        "from companion.assignment.job import Job\n"
+        "from companion.assignment.setting import Setting\n"
+        "nine = Setting('0 9 * * *', parse('0 9 * * *'), (), 'b', '/b')\n"
+        "job = Job(lambda: nine, lambda _: None, lambda: 1778716800.0)\n"
+        "for zone in ('UTC', 'Asia/Tokyo', 'America/New_York'):\n"
+        "    os.environ['TZ'] = zone\n"
+        "    job.look()\n"
+        "    print(job.facts()['nextRun'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == [
+        "2026-05-14T09:00:00.000Z",
+        "2026-05-15T00:00:00.000Z",
+        "2026-05-14T13:00:00.000Z",
+    ]
 
 
 def test_a_changed_schedule_counts_from_now(script: Script) -> None:
