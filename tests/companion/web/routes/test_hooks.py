@@ -7,7 +7,7 @@ import pytest
 
 from companion.web.limits import Limits
 from tests.companion.web.conftest import MakeWorld
-from tests.companion.web.talk import Answer
+from tests.companion.web.talk import Answer, eventually
 from tests.companion.web.world import World
 
 JSON = (("Content-Type", "application/json"),)
@@ -132,6 +132,20 @@ def test_a_body_that_comes_too_slowly(make_world: MakeWorld) -> None:
         )
         answer = talk.answer()
         assert (answer.status, answer.body, answer.headers["connection"]) == (408, b"{}", "close")
+
+
+def test_an_agent_that_ends_in_the_middle_of_its_hook_is_no_fault(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Killed while it sends: nothing is recorded, nobody is answered, and the log stays quiet."""
+    with world.talk() as talk:
+        talk.send(
+            b"POST /hooks/toy HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 1000\r\n\r\n" + toy("running", world.card_a)
+        )
+        eventually(lambda: len(world.server.connections()) == 1)
+    eventually(lambda: world.server.connections() == [])
+    assert held(world) == {} and not caplog.records
 
 
 def test_the_session_file_key_is_absent_when_unknown(world: World) -> None:
