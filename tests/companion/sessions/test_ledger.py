@@ -252,8 +252,10 @@ def test_an_unreadable_card_does_not_stop_the_others(ledger: Ledger, boards: Fak
     """Cards before and after it are recorded, then its error is raised."""
     boards.unreadable.add("/b1/b.md")
     with pytest.raises(CardReadError):
-        event(ledger, Status.RUNNING, "/b1/a.md", "/b1/b.md", "/b2/c.md")
+        event(ledger, Status.RUNNING, "/b1/a.md", "/b1/b.md", "/b1/b.md", "/b2/c.md")
     assert [each["cardUuid"] for each in ledger.associations()] == ["ca", "cc"]
+    counts = ledger.facts()["counts"]
+    assert isinstance(counts, dict) and counts["unreadableCards"] == 1, "it is looked at once"
 
 
 @pytest.mark.parametrize("why", ["renamed", "gone", "board away", "replaced by another card"])
