@@ -26,6 +26,7 @@ const MAX_SESSIONS = 200; // Of one process; the one unused for longest is let g
 const MAX_CARDS = 1000; // Of one session; the oldest is let go.
 const MAX_DUE = 5000; // Posts that wait; above it only the newest state of each card.
 const MAX_ANSWER_CHARS = 8192;
+const TOO_LATE = 408; // The companion had not waited for a post of an agent that was stopped for a while.
 
 /** Where the companion is: a base URL without its trailing slash. */
 export function endpointOf(env) {
@@ -176,10 +177,10 @@ export class Publisher {
     });
   }
 
-  /** Post a card's present state when its turn comes. */
+  /** Post a card's present state when its turn comes. Of what was no card only the newest counts. */
   publish(card) {
     const entry = { card, status: card.link.status };
-    const key = this.#newestOnly ? card : entry;
+    const key = this.#newestOnly || card.ignored ? card : entry;
     this.#due.delete(key);
     this.#due.set(key, entry);
     if (this.#due.size > MAX_DUE) this.#keepNewest();
@@ -200,6 +201,7 @@ export class Publisher {
       const answer = await post(this.#url, this.#body(entry)).catch(() => ({ code: 0 }));
       answered = this.#take(entry.card, answer);
       if (answered && this.#due.get(key) === entry) this.#due.delete(key);
+      if (answered && !entry.card.ignored) entry.card.link.confirmed(entry);
     }
     this.#busy = false;
     if (!answered) this.#tryLater();
@@ -209,7 +211,7 @@ export class Publisher {
   /** Note what came back for a card; false when it has to be tried again. */
   #take(card, answer) {
     if (answer.unsure) card.unsure = true;
-    if (answer.code < 200 || answer.code > 499) return false;
+    if (answer.code < 200 || answer.code > 499 || answer.code === TOO_LATE) return false;
     card.ignored = answer.ignored;
     this.#newestOnly = false;
     this.#pauseMs = FIRST_PAUSE_MS;
@@ -264,23 +266,42 @@ export class SessionLink {
   add(paths) {
     for (const value of paths) {
       if (typeof value !== "string" || !canBeCard(value)) continue;
-      const card = this.#cards.get(value) ?? { link: this, path: value, ignored: true, unsure: false };
+      const card = this.#cards.get(value) ?? { link: this, path: value, ignored: true, isCard: false, unsure: false };
       if (!card.ignored) continue;
       card.ignored = false;
-      this.#cards.set(value, card);
-      dropOldest(this.#cards, MAX_CARDS);
+      this.#keep(card);
       this.#publisher.publish(card);
     }
     this.#publisher.wake();
   }
 
-  /** Publish a status, when it is another one, to all cards. */
+  /** It is a card. Many that were named with it may have driven it out before that was known. */
+  confirmed({ card, status }) {
+    card.isCard = true;
+    if (this.#cards.has(card.path)) return;
+    this.#keep(card);
+    if (status !== this.status) this.#publisher.publish(card);
+  }
+
+  /** Publish a status, when it is another one, to all cards; last to what was none so far. */
   set(status) {
     if (status !== this.status) {
       this.status = status;
-      for (const card of this.#cards.values()) this.#publisher.publish(card);
+      const cards = [...this.#cards.values()];
+      for (const ignored of [false, true]) {
+        for (const card of cards) if (card.ignored === ignored) this.#publisher.publish(card);
+      }
     }
     this.#publisher.wake();
+  }
+
+  /** Of too many the oldest goes: of those that are no cards, else of those that may be, else of all. */
+  #keep(card) {
+    this.#cards.set(card.path, card);
+    if (this.#cards.size <= MAX_CARDS) return;
+    const cards = [...this.#cards.values()];
+    const oldest = cards.find((one) => one.ignored) ?? cards.find((one) => !one.isCard) ?? cards[0];
+    this.#cards.delete(oldest.path);
   }
 
   /** Let the session go; what is due still goes out. */
@@ -323,7 +344,8 @@ function post(url, body) {
     const port = Number(url.port) || (url.protocol === "https:" ? 443 : 80);
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const secure = url.protocol === "https:";
-    const socket = secure ? tls.connect({ host, port, servername: host }) : net.connect({ host, port });
+    const servername = net.isIP(host) ? "" : host; // Node prints a warning when an address is named.
+    const socket = secure ? tls.connect({ host, port, servername }) : net.connect({ host, port });
     // An agent that was too busy to listen for as long may find the answer waiting: that is read first.
     const late = () => setTimeout(settle, READ_MS).unref();
     const timer = setTimeout(late, REQUEST_MS);

@@ -5,7 +5,7 @@ from typing import Callable, Iterator
 
 import pytest
 
-from tests.adapters.client.node import Talk, node_program, script
+from tests.adapters.client.node import Talk, node_program, patient, script
 from tests.conftest import ROOT
 from tests.fakes.companion_server import FakeCompanion
 
@@ -29,15 +29,25 @@ def paths_in_js(shared: Path) -> Iterator[Talk]:
         yield talk
 
 
+@pytest.fixture(scope="session")
+def patient_shared(shared: Path) -> Path:
+    """The same, but patient."""
+    copy = shared.with_name("patient.mjs")
+    copy.write_bytes(patient(SHARED.read_bytes()))
+    return copy
+
+
 @pytest.fixture
-def publishing(shared: Path, companion: FakeCompanion) -> Iterator[Publishing]:
-    """Starts a publisher to the fake companion, or to the endpoint given."""
+def publishing(shared: Path, patient_shared: Path, companion: FakeCompanion) -> Iterator[Publishing]:
+    """Starts a publisher to the fake companion, or to the endpoint given.
+
+    ``hasty``: it waits for an answer as long as it really does.
+    """
     talks = []
 
-    def start(endpoint: str = "", **environ: str) -> Talk:
-        talk = Talk(
-            [node_program(), script("publisher.mjs"), str(shared), endpoint or companion.url], environ
-        )
+    def start(endpoint: str = "", hasty: bool = False, **environ: str) -> Talk:
+        module = str(shared if hasty else patient_shared)
+        talk = Talk([node_program(), script("publisher.mjs"), module, endpoint or companion.url], environ)
         talks.append(talk)
         return talk
 

@@ -78,6 +78,16 @@ class Talk:
         return self.ended
 
 
+def patient(source: bytes) -> bytes:
+    """A client that waits so long for the companion that a busy machine makes no difference.
+
+    Less than 5 s: such waits pass faster in the small OpenCode.
+    """
+    limit = b"const REQUEST_MS = 1000;"
+    assert source.count(limit) == 1
+    return source.replace(limit, b"const REQUEST_MS = 4900;")
+
+
 def script(name: str) -> str:
     """The path of a program beside this file."""
     return str(Path(__file__).resolve().parent / name)

@@ -73,15 +73,18 @@ def test_an_encrypted_companion_must_be_who_it_says(
         "-subj",
         "/CN=localhost",
     ]
-    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate]
+    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate]
     assert run([*made, *names]).returncode == 0
     companion.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     companion.tls.load_cert_chain(certificate, key)
-    endpoint = f"https://localhost:{companion.port}"
-    start_with_card(publishing(endpoint))
-    assert not companion.posts
-    start_with_card(publishing(endpoint, NODE_EXTRA_CA_CERTS=certificate))
-    assert companion.states(CARD) == ["idle"]
+    for number, name in enumerate(["localhost", "127.0.0.1"], 1):
+        endpoint = f"https://{name}:{companion.port}"
+        start_with_card(publishing(endpoint))
+        assert len(companion.posts) == number - 1
+        talk = publishing(endpoint, NODE_EXTRA_CA_CERTS=certificate)
+        start_with_card(talk)
+        assert companion.states(CARD) == ["idle"] * number
+        assert talk.end() == (0, "", "")
 
 
 def test_every_status_arrives_in_order(publishing: Publishing, companion: FakeCompanion) -> None:
@@ -159,10 +162,44 @@ def test_the_next_event_tries_at_once(publishing: Publishing, companion: FakeCom
     assert companion.states(CARD) == ["idle", "running"]
 
 
+def test_a_card_s_state_does_not_wait_for_what_is_no_card(
+    publishing: Publishing, companion: FakeCompanion
+) -> None:
+    """A prompt with a long listing, and an end that follows at once: the one card among them goes first."""
+    companion.ignored = lambda path: path != CARD
+    talk = publishing()
+    start_with_card(talk, *(f"/c/{number}.md" for number in range(150)), CARD)
+    companion.slow_s = 0.05
+    for status in STATES:
+        talk.ask(do="set", session="s", status=status)
+    companion.wait_for(lambda it: it.states(CARD)[-1:] == ["closed"])
+    before = len(companion.states())
+    assert companion.states(CARD) == ["idle", *STATES]
+    assert before < 151 + len(STATES) + 20
+    companion.slow_s = 0
+    companion.wait_for(lambda it: it.states("/c/149.md")[-1:] == ["closed"])
+    assert len(companion.states()) < before + 200  # Of what is no card only the newest state is due.
+
+
+def test_a_card_named_among_too_many_others_is_kept(publishing: Publishing, companion: FakeCompanion) -> None:
+    """Those that are no cards make room for it, however late that is known."""
+    companion.ignored = lambda path: path != CARD
+    companion.status = 500  # Nothing is known yet.
+    talk = publishing()
+    start_with_card(talk, CARD, *(f"/c/{number}.md" for number in range(1200)))
+    talk.ask(do="set", session="s", status="running")
+    companion.status = 202
+    talk.ask(do="flush", ms=60000)
+    companion.wait_for(lambda it: it.states(CARD)[-1:] == ["running"])
+    talk.ask(do="add", session="s", paths=[f"/d/{number}.md" for number in range(1200)])
+    talk.ask(do="set", session="s", status="closed")
+    companion.wait_for(lambda it: it.states(CARD)[-1:] == ["closed"])
+
+
 def test_an_answer_of_the_server_s_failure_is_tried_again(
     publishing: Publishing, companion: FakeCompanion
 ) -> None:
-    """500 and what is no HTTP; 400 and 403 are final, as is a redirect, which nobody follows."""
+    """500, 408 and what is no HTTP; 400 and 403 are final, as is a redirect, which nobody follows."""
     talk = publishing()
     start_with_card(talk)
     for number, status in enumerate((200, 302, 400, 403, 404)):
@@ -173,7 +210,7 @@ def test_an_answer_of_the_server_s_failure_is_tried_again(
         talk.ask(do="set", session="s", status=STATES[number % 2])
         talk.ask(do="flush", ms=5000)
     assert len(companion.states(CARD)) == 6
-    for status, raw in ((500, None), (503, None), (202, b"SSH-2.0-OpenSSH\r\n"), (202, b"")):
+    for status, raw in ((500, None), (503, None), (408, None), (202, b"SSH-2.0-OpenSSH\r\n"), (202, b"")):
         before = len(companion.states(CARD))
         companion.status, companion.raw = status, raw
         talk.ask(do="set", session="s", status=f"s{status}{raw!r}")
@@ -184,7 +221,7 @@ def test_an_answer_of_the_server_s_failure_is_tried_again(
 
 def test_a_hanging_companion_delays_nothing(publishing: Publishing, companion: FakeCompanion) -> None:
     """No call waits for it, only the newest state waits, and it is said when the companion is well."""
-    talk = publishing()
+    talk = publishing(hasty=True)
     start_with_card(talk)
     companion.status = None
     for status in STATES:
@@ -200,7 +237,7 @@ def test_a_hanging_companion_delays_nothing(publishing: Publishing, companion: F
 
 def test_a_state_that_timed_out_is_confirmed(publishing: Publishing, companion: FakeCompanion) -> None:
     """It may still be taken by the companion, behind the newer one: that is said once more."""
-    talk = publishing()
+    talk = publishing(hasty=True)
     start_with_card(talk)
     companion.status = None
     talk.ask(do="set", session="s", status="running")
@@ -219,7 +256,7 @@ def test_an_answer_counts_though_the_connection_stays_open(
 ) -> None:
     """A companion that keeps connections alive has answered all the same."""
     companion.keep_open = True
-    talk = publishing()
+    talk = publishing(hasty=True)
     start_with_card(talk)
     talk.ask(do="set", session="s", status="running")
     companion.wait_for_states(CARD, ["idle", "running"])
@@ -273,7 +310,7 @@ def test_no_trouble_is_seen_or_keeps_the_process(
     companion.raw = {"garbage": b"\0\xff" * 5000, "cut": b"HTTP/1.1 2"}.get(trouble)
     if trouble == "refused":
         companion.stop()
-    talk = publishing(endpoint)
+    talk = publishing(endpoint, hasty=True)
     talk.ask(do="add", session="s", paths=[CARD])
     for status in STATES:
         talk.ask(do="set", session="s", status=status)
