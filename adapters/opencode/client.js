@@ -61,7 +61,7 @@ function onEvent(instance, { type, properties }) {
   const known = sessions.get(id);
   switch (type) {
     case "session.created":
-      return sessionOf(instance, id, properties.info?.parentID ?? "");
+      return known ?? sessionOf(instance, id, properties.info?.parentID ?? "")?.begins();
     case "session.status":
       if (properties.status?.type === "idle") return known?.settled();
       if (["busy", "retry"].includes(properties.status?.type)) session()?.works();
@@ -112,7 +112,11 @@ function sessionOf(instance, id, parentId) {
     sessions.set(one.id, one);
   }
   if (!known) session.belongTo(parentId);
-  while (sessions.size > MAX_KNOWN) sessions.delete(sessions.keys().next().value);
+  while (sessions.size > MAX_KNOWN) {
+    const [oldest] = sessions.values();
+    sessions.delete(oldest.id);
+    oldest.leave();
+  }
   return session;
 }
 
@@ -130,8 +134,8 @@ class Session {
   #waits = new Map(); // What the user is asked: the id of the request, by call or by that id.
   #held = []; // What happened before the root was known, and the cards.
   #cards = [];
-  #new = false; // Began before our eyes.
-  #restored = false;
+  #new = false;
+  #restored;
   #doubt;
 
   constructor(instance, id) {
@@ -141,25 +145,31 @@ class Session {
 
   /** Find the root. The parent's id is empty for a root, and undefined when it has to be asked for. */
   belongTo(parentId) {
-    this.#new = parentId !== undefined;
-    if (!this.#new) return parentOf(this).then((id) => this.#join(id)).catch(() => {});
-    this.#join(parentId);
+    if (parentId !== undefined) return this.#join(parentId);
+    parentOf(this).then((id) => this.#join(id)).catch(() => {});
   }
 
-  /** There is activity: time to read what happened in this session before we were there, once. */
+  /** It begins before our eyes. */
+  begins() {
+    this.#new = true;
+  }
+
+  /** There is activity: time to read what happened in this session before we were there. */
   active() {
-    if (!this.#restored) {
-      this.#restored = true;
-      restore(this, this.#new).catch(() => {});
-    }
+    this.restored();
     return this;
+  }
+
+  /** Read it, once. Never rejects. */
+  restored() {
+    return (this.#restored ??= restore(this, this.#new).catch(() => {}));
   }
 
   /** A user's prompt came in, which names these paths. */
   prompted(paths) {
     if (!this.busy) {
       // It may be a note that wants no answer (noReply): then nothing else follows.
-      clearTimeout(this.#doubt);
+      this.#believe();
       this.#doubt = setTimeout(() => this.#verify().catch(() => {}), DOUBT_MS);
       this.#doubt.unref?.();
     }
@@ -170,7 +180,7 @@ class Session {
 
   /** A sign of work; waiting for the user is one too. wait: its key, request: the id of the question. */
   works(wait, request) {
-    clearTimeout(this.#doubt);
+    this.#believe();
     this.busy = true;
     if (wait !== undefined) this.#waits.set(wait, request ?? this.#waits.get(wait));
     this.#show();
@@ -196,7 +206,7 @@ class Session {
    * there was no work, it means nothing; of a prompt in between it is true: that stays unanswered.
    */
   settled(always) {
-    clearTimeout(this.#doubt);
+    this.#believe();
     const worked = this.busy || this.#waits.size > 0;
     this.busy = false;
     this.#waits.clear(); // No answer comes any more to what was asked.
@@ -214,13 +224,18 @@ class Session {
 
   /** Deleted, or OpenCode ends. */
   end() {
-    clearTimeout(this.#doubt);
+    this.#believe();
     this.gone = true;
-    this.root?.#family.delete(this);
-    if (this.root === this) {
-      this.#link.set("closed");
-      this.#link.forget();
-    } else this.root?.#tell();
+    this.leave();
+    if (this.root !== this) return;
+    this.#link.set("closed");
+    this.#link.forget();
+  }
+
+  /** A sub-agent that is not known any more holds its parent up no longer. */
+  leave() {
+    if (this.root === this || !this.root?.#family.delete(this)) return;
+    this.root.#tell();
   }
 
   #join(parentId) {
@@ -255,9 +270,16 @@ class Session {
     else this.#link.set(family.some((one) => one.busy) ? "running" : this.#rest);
   }
 
+  #believe() {
+    clearTimeout(this.#doubt);
+    this.#doubt = undefined;
+  }
+
   async #verify() {
+    const doubt = this.#doubt;
     const { data } = await within(ASK_MS, this.instance.client.session.status());
-    if (data && !(this.id in data) && !this.gone) {
+    // There may have been a sign of work before the answer came.
+    if (data && !(this.id in data) && this.#doubt === doubt) {
       this.busy = false;
       this.#show();
     }
@@ -294,7 +316,11 @@ async function restore(session, isNew) {
   if (isNew) return; // All its sub-agents are yet to come.
   const { data } = await within(ASK_MS, client.session.children({ path: { id: session.id } }));
   if (session.gone) return;
-  for (const { id } of Array.isArray(data) ? data : []) sessionOf(session.instance, id, session.id)?.active();
+  // One after the other: they can be many, and long.
+  for (const { id } of Array.isArray(data) ? data : []) {
+    await sessionOf(session.instance, id, session.id)?.restored();
+    if (session.gone) return;
+  }
 }
 
 function within(ms, promise) {

@@ -3,9 +3,11 @@
 // Argument: the plugin. Each line is one act: {"open": FOLDER} calls the plugin for a folder,
 // {"event": {...}}, {"hook": NAME, "given": [...]} and {"dispose": true} go to the newest plugin of "in"
 // (the last folder that was opened); {"know": {...}} says what the client answers: sessions by id with
-// parentID, messages, children, busy; and "pages" (it pages), "mood" (answers, slowly, fails, hangs).
+// parentID, messages, children, busy; and "pages" (it pages), "mood" (answers, slowly, fails, hangs,
+// waits until it changes).
 // {"settle": true} waits until the plugin has done and posted everything, and tells what
-// it "asked" since the last time, and how many timers hold the process. {"sleep": MS} waits.
+// it "asked" since the last time, and how many timers hold the process. {"sleep": MS} waits, as does
+// {"until": WHAT} for the plugin to ask for something.
 // The answer: {"returned" or "threw", "sync" (ms until it returned), "ms", "changed" (what was given)}.
 // Waits of 5 s and more pass a hundred times as fast.
 
@@ -28,6 +30,7 @@ async function answer(what, options, data, headers = {}) {
   asked.push({ what, ...options });
   if (known.mood === "hangs") await new Promise(() => {});
   if (known.mood === "slowly") await new Promise((resolve) => setTimeoutAsItIs(resolve, 20));
+  while (known.mood === "waits") await new Promise((resolve) => setTimeoutAsItIs(resolve, 1));
   if (known.mood === "fails") throw new Error("no connection");
   if (data === undefined) return { error: { name: "NotFoundError" }, response: { headers: new Headers() } };
   return { data, request: {}, response: { headers: new Headers(headers) } };
@@ -74,10 +77,14 @@ async function open(folder) {
   return { plugins: plugins.length, hooks: Object.keys(opened.get(folder)) };
 }
 
+async function been(what) {
+  while (!asked.some((one) => one.what === what)) await new Promise((resolve) => setTimeoutAsItIs(resolve, 1));
+}
+
 async function settle() {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("mdello"));
-  await globalThis[key]?.flush(2000);
+  await globalThis[key]?.flush(4900);
   const timers = process.getActiveResourcesInfo().filter((one) => one === "Timeout");
   return { asked: asked.splice(0), timers: timers.length };
 }
@@ -92,6 +99,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (act.hook) told = await call(hooks[act.hook], act.given);
   if (act.dispose) told = await call(hooks.dispose, []);
   if (act.settle) told = await settle();
+  if (act.until) await been(act.until);
   if (act.sleep) await new Promise((resolve) => setTimeoutAsItIs(resolve, act.sleep));
   console.log(JSON.stringify(told));
 }

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 
 from adapters.client.bundle import client_source
-from tests.adapters.client.node import Talk, node_program
+from tests.adapters.client.node import Talk, node_program, patient
 from tests.conftest import ROOT
 from tests.fakes.companion_server import FakeCompanion
 
@@ -101,17 +101,20 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client as it is installed."""
     file = tmp_path_factory.mktemp("client") / "client.mjs"
     file.write_bytes(client_source("opencode"))
+    file.with_name("patient.mjs").write_bytes(patient(client_source("opencode")))
     return file
 
 
 @pytest.fixture
 def make_opencode(client: Path, companion: FakeCompanion) -> Iterator[MakeOpenCode]:
-    """Starts a host whose plugin reports to the fake companion, or to the endpoint given."""
+    """Starts a host whose plugin reports to the fake companion, or to the endpoint given; a hasty one
+    waits for an answer as long as it really does."""
     talks: List[Talk] = []
 
-    def make(endpoint: str = "") -> OpenCode:
+    def make(endpoint: str = "", hasty: bool = False) -> OpenCode:
+        module = client if hasty else client.with_name("patient.mjs")
         environ = {"MDELLO_COMPANION_URL": endpoint or companion.url}
-        talks.append(Talk([node_program(), str(HOST), str(client)], environ))
+        talks.append(Talk([node_program(), str(HOST), str(module)], environ))
         return OpenCode(talks[-1], companion)
 
     yield make
@@ -275,16 +278,21 @@ def test_a_child_from_before_is_asked_for_its_parent(opencode: OpenCode) -> None
 
 
 def test_the_cards_of_sub_agents_from_before_come_back_with_their_parent(opencode: OpenCode) -> None:
-    """Also when only the parent goes on."""
+    """Also when only the parent goes on, and those of theirs; read one after the other."""
+    wrote = [message("assistant", call("write", filePath=path)) for path in (CARD, OTHER)]
     opencode.know(
         sessions={
-            "root": {"children": [{"id": "child"}, {"id": None}, {}]},
-            "child": {"messages": [message("assistant", call("write", filePath=CARD))]},
+            "root": {"children": [{"id": "child"}, {"id": None}, {}, {"id": "second"}]},
+            "child": {"messages": wrote[:1], "children": [{"id": "grandchild"}]},
+            "grandchild": {"messages": wrote[1:]},
         }
     )
     opencode.prompt("go on", "root")
     opencode.event("session.idle", "root")
-    assert opencode.heard() == ["running", "ready_for_review"]
+    read = [one["path"]["id"] for one in opencode.settle() if one["what"] in ("messages", "children")]
+    assert read == [one for one in ("root", "child", "grandchild", "second") for _ in range(2)]
+    for card in (CARD, OTHER):
+        assert opencode.heard(card)[-1] == "ready_for_review"
     assert set(opencode.sessions()) == {"root"}
 
 
@@ -390,6 +398,19 @@ def test_a_root_is_kept_as_long_as_its_family(opencode: OpenCode) -> None:
     assert "get" not in [one["what"] for one in opencode.settle()]
 
 
+def test_a_sub_agent_that_is_let_go_holds_its_parent_up_no_longer(opencode: OpenCode) -> None:
+    """However many a session sends, those unused for longest are not kept with it either."""
+    opencode.created("root")
+    opencode.prompt(f"see {CARD}", "root")
+    opencode.created("child", "root")
+    opencode.prompt("go", "child")
+    opencode.event("session.idle", "root")
+    assert opencode.heard() == ["running"]
+    for number in range(600):
+        opencode.created(f"n{number}", "root")
+    assert opencode.heard() == ["running", "ready_for_review"]
+
+
 def test_many_sessions_are_not_kept_for_ever(opencode: OpenCode) -> None:
     """The one unused for longest is read anew when it comes back."""
     opencode.created()
@@ -439,6 +460,21 @@ def test_a_question_ends_with_its_call_when_nothing_else_is_told(opencode: OpenC
     assert opencode.heard() == ["running", "waiting_for_input", "running"]
 
 
+def test_work_that_begins_while_opencode_is_asked_is_work(opencode: OpenCode) -> None:
+    """Its answer was true when it was given."""
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.settle()
+    opencode.know(mood="waits")
+    opencode.talk.ask(until="status")
+    opencode.event("session.status", status={"type": "busy"})
+    opencode.know(mood="answers")
+    opencode.talk.ask(sleep=DOUBT_MS)
+    assert opencode.heard() == ["running"]
+    opencode.event("session.idle")
+    assert opencode.heard() == ["running", "ready_for_review"]
+
+
 def test_a_cold_start_is_no_note(opencode: OpenCode) -> None:
     """The first sign of work can be slow; OpenCode knows that the session is busy."""
     opencode.know(sessions={"s1": {"busy": True}})
@@ -451,9 +487,11 @@ def test_a_cold_start_is_no_note(opencode: OpenCode) -> None:
 
 
 def test_a_companion_that_hangs_delays_nothing_but_the_end(
-    opencode: OpenCode, companion: FakeCompanion
+    make_opencode: MakeOpenCode, companion: FakeCompanion
 ) -> None:
     """Hooks return at once and dispose within its bound; what did not get through is told later."""
+    opencode = make_opencode(hasty=True)
+    opencode.open()
     companion.status = None
     opencode.created()
     for number in range(20):
