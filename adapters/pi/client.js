@@ -3,6 +3,7 @@
 // nothing, and does without the companion when there is none. MDELLO_COMPANION_URL says where that is.
 
 import os from "node:os";
+import { fileURLToPath } from "node:url";
 import { candidatesInText, endpointOf, publisherOf, textOf, toolPath } from "../client/companion.js";
 
 const SHUTDOWN_MS = 1000; // All that a companion that hangs can cost, once, when Pi ends.
@@ -10,6 +11,7 @@ const SETTLE_MS = 100;
 const STILL_BUSY_MS = 1000;
 const RETRY_MS = 10000; // Longer than Pi waits before it tries a failed request again (8 s).
 const MAX_HELD = 1000;
+const ODD_BLANKS = /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/g;
 
 /** Called by Pi for each session of the process, so what is declared inside belongs to one session. */
 export default function (pi) {
@@ -19,6 +21,8 @@ export default function (pi) {
   let settles = false; // This Pi has agent_settled; 0.7x has not.
   let settling; // The timer that stands in for it, and whose session it is.
   let held = []; // Paths of prompts that may have been refused.
+  let asking = false; // A dialog is open.
+  let settled = false; // Meanwhile a run has settled.
 
   const session = (ctx) =>
     publisher.session(ctx.sessionManager.getSessionId(), ctx.sessionManager.getSessionFile());
@@ -98,12 +102,21 @@ export default function (pi) {
   on("agent_settled", (event, ctx) => {
     settles = true;
     stopSettling();
-    if (!running || ctx.isIdle()) session(ctx).set("ready_for_review");
+    if (running && !ctx.isIdle()) return;
+    settled = asking;
+    if (!asking) session(ctx).set("ready_for_review");
   });
 
-  on("ui_prompt_start", (event, ctx) => session(ctx).set("waiting_for_input"));
+  on("ui_prompt_start", (event, ctx) => {
+    asking = true;
+    session(ctx).set("waiting_for_input");
+  });
 
-  on("ui_prompt_end", (event, ctx) => session(ctx).set(ctx.isIdle() ? "idle" : "running"));
+  on("ui_prompt_end", (event, ctx) => {
+    const rest = settled ? "ready_for_review" : "idle";
+    asking = settled = false;
+    session(ctx).set(ctx.isIdle() ? rest : "running");
+  });
 
   on("session_shutdown", (event, ctx) => {
     over = true;
@@ -118,11 +131,17 @@ export default function (pi) {
 
 const modifies = (tool) => tool === "edit" || tool === "write";
 
-/** The path of a tool call as Pi itself reads it: an @ in front goes, ~ is the home. */
+/** The path of a tool call as Pi itself reads it: odd blanks are plain ones, an @ in front goes, ~ is the home. */
 function cardOf(value, cwd) {
   if (typeof value !== "string") return undefined;
-  const plain = value.replace(/^@/, "");
-  return toolPath(plain.startsWith("~/") ? os.homedir() + plain.slice(1) : plain, cwd);
+  const plain = value.replace(ODD_BLANKS, " ").replace(/^@/, "");
+  if (plain.startsWith("~/")) return toolPath(os.homedir() + plain.slice(1));
+  if (!plain.startsWith("file://")) return toolPath(plain, cwd);
+  try {
+    return toolPath(fileURLToPath(plain));
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a session's entries name: the user's texts first, then what was edited or written for sure. */

@@ -7,7 +7,10 @@ for all of it was worked on. A fork begins with a copy of what it was forked fro
 """
 
 import os
+import re
+from posixpath import normpath
 from typing import Dict, List, Mapping, Optional, Set, Tuple
+from urllib.parse import unquote, urlsplit
 
 from adapters.paths import can_be_card, candidates_in_text, tool_path
 
@@ -19,6 +22,7 @@ NESTED_CALLS = "nestedCalls"
 """The member of a result that lists what a script of the model's called by itself (since 1.5)."""
 
 _ENDING = ".md"
+_ODD_BLANKS = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
 _MAX_NESTED = 256  # Pi keeps no more calls of one script.
 
 
@@ -127,6 +131,20 @@ def _lost(script: str, calls: List[object]) -> Set[str]:
 
 
 def as_pi_reads(path: str) -> str:
-    """A path of a tool call as Pi itself takes it: an ``@`` in front goes, ``~/`` is the home."""
-    plain = path[1:] if path.startswith("@") else path
-    return os.path.expanduser(plain) if plain.startswith("~/") else plain
+    """A path of a tool call as Pi itself takes it: odd blanks are plain ones, an ``@`` in front goes,
+    ``~/`` is the home. Empty for a ``file://`` address that Pi refuses."""
+    plain = _ODD_BLANKS.sub(" ", path)
+    plain = plain[1:] if plain.startswith("@") else plain
+    if plain.startswith("~/"):
+        return os.path.expanduser(plain)
+    return _path_of_address(plain) if plain.startswith("file://") else plain
+
+
+def _path_of_address(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        path = unquote(parts.path, errors="strict")
+    except ValueError:
+        return ""
+    here = parts.netloc in ("", "localhost") and path.startswith("/") and "%2f" not in parts.path.lower()
+    return "/" + normpath(path).lstrip("/") if here else ""

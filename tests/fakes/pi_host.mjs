@@ -2,7 +2,8 @@
 //
 // Argument: the extension. Input: {"load": true} makes the next session's runtime, as /new does;
 // {"event": {...}, "ctx": {"id", "file", "cwd", "idle", "branch"}} sends one event to the newest
-// runtime and awaits its handlers one after the other, as Pi does; {"sleep": MS} waits. The answer: what the handlers returned or threw, and how long each took.
+// runtime and awaits its handlers one after the other, as Pi does; {"sleep": MS} waits. The answer: what
+// the handlers returned or threw, and how long each took.
 // At the end of the input it ends when nothing holds it any more.
 
 import { createInterface } from "node:readline";

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import pytest
 
 from adapters.client.bundle import client_source
-from tests.adapters.client.node import Talk, node_program
+from tests.adapters.client.node import Talk, node_program, patient
 from tests.conftest import ROOT
 from tests.fakes.companion_server import FakeCompanion
 
@@ -69,17 +69,19 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The client as it is installed."""
     file = tmp_path_factory.mktemp("client") / "client.mjs"
     file.write_bytes(client_source("pi"))
+    file.with_name("patient.mjs").write_bytes(patient(client_source("pi")))
     return file
 
 
 @pytest.fixture
 def make_pi(companion: FakeCompanion, client: Path) -> Iterator[MakePi]:
-    """Starts hosts with the client loaded."""
+    """Starts hosts with the client loaded; a hasty one waits for an answer as long as it really does."""
     talks: List[Talk] = []
 
-    def start(**environ: str) -> Pi:
-        environ.setdefault("MDELLO_COMPANION_URL", companion.url)
-        talks.append(Talk([node_program(), str(HOST), str(client)], {"HOME": "/home/dev", **environ}))
+    def start(hasty: bool = False) -> Pi:
+        module = client if hasty else client.with_name("patient.mjs")
+        environ = {"HOME": "/home/dev", "MDELLO_COMPANION_URL": companion.url}
+        talks.append(Talk([node_program(), str(HOST), str(module)], environ))
         return Pi(talks[-1])
 
     yield start
@@ -147,6 +149,11 @@ def test_every_status_change_goes_to_every_card(pi: Pi, companion: FakeCompanion
         ("write", "@c.md", "/w/c.md"),
         ("write", "@/b/c.md", "/b/c.md"),
         ("edit", "~/b/c.md", "/home/dev/b/c.md"),
+        ("edit", "@~/b/c.md", "/home/dev/b/c.md"),
+        ("write", "/b/my\u00a0own\u202fc\u3000d.md", "/b/my own c d.md"),
+        ("write", "file:///b/my%20c.md", "/b/my c.md"),
+        ("write", "file://elsewhere/b/c.md", None),
+        ("write", "file:///b/%E0%A4%A.md", None),
         ("read", "/b/c.md", None),
         ("bash", "/b/c.md", None),
         ("Write", "/b/c.md", None),
@@ -183,6 +190,28 @@ def test_ui_prompts_wait(pi: Pi, companion: FakeCompanion) -> None:
     pi.quit()
     waiting = ["waiting_for_input", "running", "ready_for_review", "waiting_for_input", "idle", "closed"]
     assert companion.states(CARD) == ["idle", "running", *waiting]
+
+
+def test_a_run_that_settles_behind_a_dialog_is_to_be_looked_at_when_that_ends(
+    pi: Pi, companion: FakeCompanion
+) -> None:
+    """A command may ask something while the agent works: that waits for the answer, whatever ends."""
+    pi.run()
+    for ending in ("settled", "goes on"):
+        pi.busy()
+        pi.send("ui_prompt_start", reason="ui_prompt", kind="select")
+        pi.send("agent_end", messages=[])
+        pi.idle()
+        if ending == "goes on":
+            pi.context["idle"] = False
+        pi.send("ui_prompt_end", reason="ui_prompt", kind="select")
+    pi.idle()
+    pi.send("ui_prompt_start", reason="ui_prompt", kind="select")
+    pi.send("ui_prompt_end", reason="ui_prompt", kind="select")
+    pi.quit()
+    first = ["running", "waiting_for_input", "ready_for_review"]
+    second = ["running", "waiting_for_input", "running", "ready_for_review"]
+    assert companion.states(CARD)[3:] == [*first, *second, "waiting_for_input", "idle", "closed"]
 
 
 def test_an_aborted_run_is_settled_too(pi: Pi, companion: FakeCompanion) -> None:
@@ -440,9 +469,11 @@ def test_no_handler_throws_or_waits_whatever_comes(pi: Pi, companion: FakeCompan
 
 @pytest.mark.parametrize("trouble", ["refused", "hanging"])
 def test_a_companion_in_trouble_costs_one_bounded_wait(
-    pi: Pi, companion: FakeCompanion, trouble: str
+    make_pi: MakePi, companion: FakeCompanion, trouble: str
 ) -> None:
     """Only the end of the process waits at all."""
+    pi = make_pi(hasty=True)
+    pi.start()
     companion.status = None
     if trouble == "refused":
         companion.stop()
