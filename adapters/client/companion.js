@@ -363,6 +363,7 @@ function post(url, body) {
       `Host: ${url.host}`,
       "Content-Type: application/json",
       `Content-Length: ${bytes.length}`,
+      `Mdello-Process: ${process.pid}`, // An agent that is killed cannot say so: the companion looks.
       "Connection: close",
     ];
     socket.write(Buffer.concat([Buffer.from(head.join("\r\n") + "\r\n\r\n"), bytes]));

@@ -64,6 +64,7 @@ class Companion:
         from companion.sessions.clients import Clients
         from companion.sessions.intake import HookIntake
         from companion.sessions.ledger import Ledger
+        from companion.sessions.presence import Presence
         from companion.web.server import CompanionServer
         from companion.web.services import Services
 
@@ -92,6 +93,7 @@ class Companion:
             needles=lambda: needles_for(board.path for board in self._boards.registry.boards()),
         )
         self.clients = Clients()
+        self.presence = Presence(self.ledger.ingest_event)
         self.server = CompanionServer(
             Services(
                 settings=settings,
@@ -101,6 +103,7 @@ class Companion:
                 intake=self.intake,
                 adapters={name: adapter for name, adapter in ADAPTERS.items() if adapter.EVENTS},
                 clients=self.clients,
+                presence=self.presence,
                 hub=hub,
                 programs=self.programs,
                 lookups=self.lookups,
@@ -144,6 +147,7 @@ class Companion:
         self.programs.close()
         self.assignment.close()
         self.labels.close()
+        self.presence.close()
         self.intake.close()
         self.ledger.close()
 

@@ -13,6 +13,7 @@ from companion.enrich.lookups import Lookups
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
+from companion.sessions.presence import Presence
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Services:
     """Harness name to adapter: the names that ``/hooks/<harness>`` knows."""
     clients: Clients
     """Counts the reports of those that have no hooks, but a client."""
+    presence: Presence
+    """Watches the processes of these."""
     hub: Hub
     programs: Programs
     """Outside programs (gh, jira, herdr); those that are missing too."""

@@ -2,6 +2,7 @@
 
 from companion.core import logs
 from companion.core.errors import BadRequest, CompanionError
+from companion.sessions import presence
 from companion.sessions.association import InvalidAssociation
 from companion.web.limits import BODY_BYTES
 from companion.web.messages import Request, Response, json_response
@@ -21,7 +22,9 @@ def get(request: Request, services: Services) -> Response:
 def post(request: Request, services: Services) -> Response:
     """202 with the stored record, or saying that no card of a registered board is meant."""
     try:
-        return _record(request.json(BODY_BYTES), services)
+        body = request.json(BODY_BYTES)
+        services.presence.note(body, request.headers.get(presence.HEADER, ""))
+        return _record(body, services)
     except CompanionError as exc:
         logs.debug_event("association request failed", {"error": str(exc)})
         raise

@@ -52,6 +52,7 @@ class Talk:
             encoding="utf-8",
         )
         self.ended: Optional[Ended] = None
+        self.pid = self._process.pid
 
     def __enter__(self) -> "Talk":
         return self

@@ -35,6 +35,7 @@ def test_a_post_is_what_the_contract_says(publishing: Publishing, companion: Fak
     assert first.head.startswith("POST /associations HTTP/1.1\r\n")
     assert f"Host: 127.0.0.1:{companion.port}\r\n" in first.head
     assert "Content-Type: application/json\r\n" in first.head
+    assert f"Mdello-Process: {talk.pid}\r\n" in first.head
     assert first.body == {
         "markdownPath": CARD,
         "harness": "pi",

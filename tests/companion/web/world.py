@@ -21,6 +21,7 @@ from companion.herdr.labels import HerdrLabels
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
+from companion.sessions.presence import Presence
 from companion.web.limits import Limits
 from companion.web.server import CompanionServer
 from companion.web.services import Services
@@ -103,6 +104,7 @@ class World:
             intake=self.intake,
             adapters={"toy": TOY},
             clients=Clients(),
+            presence=Presence(self.ledger.ingest_event, 0.01),
             hub=self.hub,
             programs=self.programs,
             lookups=self.lookups,
@@ -152,6 +154,7 @@ class World:
             assert not self._thread.is_alive()
         self.programs.close()
         self.labels.close()
+        self.services.presence.close()
         self.intake.close()
         self.ledger.close()
 

@@ -1,13 +1,16 @@
 """``/associations``."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
 
 from companion.core.errors import StorageError
-from tests.companion.web.talk import Answer
+from tests.companion.web.talk import PATIENCE_S, Answer
 from tests.companion.web.world import BOARD, OTHER_BOARD, SITE, World
 
 IGNORED = {"ignored": True, "reason": "unknown_card"}
@@ -24,13 +27,18 @@ def report(path: str, **more: object) -> Dict[str, object]:
     return {"markdownPath": path, "harness": "pi", "sessionId": "s1", "status": "running", **more}
 
 
-def cards(world: World, query: str = "") -> List[str]:
-    """Card uuids of what is held."""
+def held(world: World, query: str = "") -> List[Any]:
+    """What is held."""
     with world.talk() as talk:
         answer = talk.ask("GET", f"/associations{query}")
     assert answer.status == 200
     records: Any = answer.json()
-    return [record["cardUuid"] for record in records]
+    return list(records)
+
+
+def cards(world: World, query: str = "") -> List[str]:
+    """Card uuids of what is held."""
+    return [record["cardUuid"] for record in held(world, query)]
 
 
 def test_a_report_is_recorded(world: World) -> None:
@@ -79,6 +87,25 @@ def test_reports_are_counted_for_doctor(world: World) -> None:
     assert counted[0] == "pi"
     assert isinstance(counted[1], dict)
     assert (counted[1]["reports"], counted[1]["unknownCards"]) == (2, 1)
+
+
+def test_a_session_whose_process_is_gone_is_closed(world: World) -> None:
+    """Its report named the process; on all its cards, and on open streams."""
+    headers = (("Content-Type", "application/json"),)
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as process:
+        for path in (world.card_a, world.card_c):
+            with world.talk() as talk:
+                named = (*headers, ("Mdello-Process", str(process.pid)))
+                assert (
+                    talk.ask("POST", "/associations", json.dumps(report(path)).encode(), named).status == 202
+                )
+        post(world, report(world.card_b, sessionId="s2"))
+        process.kill()
+    until = time.monotonic() + PATIENCE_S
+    expected = [("card-a", "closed"), ("card-c", "closed"), ("card-b", "running")]
+    while [(one["cardUuid"], one["status"]) for one in held(world)] != expected:
+        assert time.monotonic() < until, held(world)
+        time.sleep(0.01)
 
 
 def test_a_file_outside_boards_is_ignored(world: World, tmp_path: Path) -> None:
