@@ -475,6 +475,26 @@ def test_work_that_begins_while_opencode_is_asked_is_work(opencode: OpenCode) ->
     assert opencode.heard() == ["running", "ready_for_review"]
 
 
+@pytest.mark.parametrize("kind", ["busy", "retry"])
+def test_every_sign_of_work_counts_alone(opencode: OpenCode, kind: str) -> None:
+    """Whichever comes first when a session goes on."""
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.event("session.idle")
+    opencode.event("session.status", status={"type": kind})
+    assert opencode.heard() == ["running", "ready_for_review", "running"]
+
+
+def test_parts_of_older_versions_name_the_session_themselves(opencode: OpenCode) -> None:
+    """Their events do not."""
+    opencode.created()
+    opencode.prompt(f"see {CARD}")
+    opencode.event("session.idle")
+    part = {"type": "step-start", "sessionID": "s1"}
+    opencode.act(event={"type": "message.part.updated", "properties": {"part": part}})
+    assert opencode.heard() == ["running", "ready_for_review", "running"]
+
+
 def test_a_cold_start_is_no_note(opencode: OpenCode) -> None:
     """The first sign of work can be slow; OpenCode knows that the session is busy."""
     opencode.know(sessions={"s1": {"busy": True}})
