@@ -64,6 +64,18 @@ class EventStream:
         self._wait(complete, f"statuses {expected}", WAIT_S, card_uuid)
         assert self.statuses(card_uuid, session_id) == expected
 
+    def wait_for_newest(self, expected: Dict[str, str]) -> None:
+        """Wait until the board shows these statuses by card uuid, and no more; snapshots count."""
+        self._wait(lambda: self._newest() == expected, f"newest {expected}", WAIT_S)
+
+    def _newest(self) -> Dict[str, str]:
+        newest: Dict[str, str] = {}
+        for event in self._seen:
+            if event.name == "snapshot":
+                newest = {}
+            newest.update((str(one["cardUuid"]), str(one["status"])) for one in event.associations)
+        return newest
+
     def _statuses(self, card_uuid: str, session_id: str) -> List[str]:
         return [
             str(one.get("status"))

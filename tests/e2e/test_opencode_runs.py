@@ -67,20 +67,31 @@ def plain(value: object) -> object:
     return _CHANGING.sub("...", value) if isinstance(value, str) else value
 
 
-def output(world: OpenCodeWorld, marker: str, card: Card) -> Tuple[int, List[object], str]:
-    """Everything that one run prints."""
-    run = world.opencode(f"{marker} Work on {card.path}")
+def output(
+    world: OpenCodeWorld, marker: str, card: Card, killed: bool = False
+) -> Tuple[int, List[object], str]:
+    """Everything that one run prints; ``killed``: the companion, in its middle."""
+    gate = world.root / "gate"
+    process = world.start(world.command("run", "--format", "json", f"{marker} Work on {card.path}"))
+    if killed:
+        wait_until(lambda: world.linked().get(card.uuid) == "running", "running")
+        world.stop_companion(signal.SIGKILL)
+    gate.touch()
+    run = world.finish(process)
+    gate.unlink()
     return run.code, [plain(json.loads(line)) for line in run.stdout.splitlines()], run.stderr
 
 
 def test_what_opencode_prints_is_the_same_with_and_without_us(opencode_world: OpenCodeWorld) -> None:
-    """Companion running, hanging, gone, our client taken out; and behind a proxy that is not there.
+    """Companion running, hanging, killed in the middle, gone, our client taken out; and behind a proxy
+    that is not there.
 
     The model is reached without that proxy, hence under another name than the companion.
     """
     world = opencode_world
     card = world.card("named.md")
-    marker = world.script("work", write(card), use("grep", pattern="x"), say("Ready."))
+    held = {**write(card), "wait_for": str(world.root / "gate")}
+    marker = world.script("work", held, use("grep", pattern="x"), say("Ready."))
     config = world.config_folder / "opencode.json"
     config.write_text(config.read_text("utf-8").replace("//127.0.0.1:", "//localhost:"), "utf-8")
     proxy = f"http://127.0.0.1:{free_port()}"
@@ -93,6 +104,8 @@ def test_what_opencode_prints_is_the_same_with_and_without_us(opencode_world: Op
     world.pause_companion()
     seen["hanging"] = output(world, marker, card)
     world.stop_companion(signal.SIGKILL)
+    world.start_companion()
+    seen["killed"] = output(world, marker, card, killed=True)
     seen["gone"] = output(world, marker, card)
     world.mdello("uninstall", "opencode")
     seen["without"] = output(world, marker, card)
@@ -121,18 +134,21 @@ def test_a_companion_that_was_away_hears_of_it_when_it_is_back(opencode_world: O
         wait_until(lambda: server.ask("GET", "/session/status") == {}, "end of the turn")
         world.start_companion()
         settled = {named.uuid: "ready_for_review", changed.uuid: "ready_for_review"}
-        wait_until(lambda: world.linked() == settled, "repeated state")
+        with world.stream() as stream:
+            stream.wait_for_newest(settled)
         world.pause_companion()
         late = world.card("late.md")
         server.work(session, f"And on {late.path}")
         server.work(session, "And on")
         world.resume_companion()
         settled[late.uuid] = "ready_for_review"
-        wait_until(lambda: world.linked() == settled, "newest state")
+        with world.stream() as stream:
+            stream.wait_for_newest(settled)
 
 
 def test_a_killed_server_and_the_next_one(opencode_world: OpenCodeWorld) -> None:
-    """Nobody can say that it ended; its session goes on in the next one, sub-agents' cards included."""
+    """It cannot say that it ends: that is noticed. Its session goes on in the next one, sub-agents' cards
+    included."""
     world = opencode_world
     named, changed, late = (world.card(f"{name}.md") for name in ("named", "changed", "late"))
     task = world.script("sub", write(changed), say("Did it."))
@@ -145,8 +161,10 @@ def test_a_killed_server_and_the_next_one(opencode_world: OpenCodeWorld) -> None
         wait_until(lambda: world.linked() == running, "running")
         (child,) = server.children(session)
         wait_until(lambda: child not in str(server.ask("GET", "/session/status")), "end of the child")
-        server.end(signal.SIGTERM)
-    assert world.linked() == running
+        with world.stream() as stream:
+            server.end(signal.SIGTERM)
+            for card in (named, changed):
+                stream.wait_for(card.uuid, ["closed"], session)
     with world.serve() as server, world.stream() as stream:
         server.work(child, f"Work on {late.path}")  # One whose parent only OpenCode knows.
         stream.wait_for(late.uuid, TURN, session)
@@ -154,6 +172,20 @@ def test_a_killed_server_and_the_next_one(opencode_world: OpenCodeWorld) -> None
         server.work(session, "Go on")
         wait_until(lambda: set(world.linked().values()) == {"ready_for_review"}, "end")
         assert sessions_of(world, late) == sessions_of(world, changed) == [session]
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL], ids=lambda kind: kind.name)
+def test_a_killed_run_is_closed(opencode_world: OpenCodeWorld, kind: signal.Signals) -> None:
+    """Ctrl-C ends a run at once, without a word to its plugins."""
+    world = opencode_world
+    card = world.card("named.md")
+    held = world.script("held", say("Late.", wait_for=str(world.root / "gate")))
+    with world.stream() as stream:
+        process = world.start(world.command("run", "--format", "json", f"{held} Work on {card.path}"))
+        stream.wait_for(card.uuid, ["running"])
+        process.send_signal(kind)
+        stream.wait_for(card.uuid, ["running", "closed"])
+    assert world.finish(process).code != 0
 
 
 # --- the terminal ---------------------------------------------------------------------------------

@@ -129,6 +129,17 @@ def test_a_terminated_run_is_closed(pi_world: PiWorld) -> None:
     assert pi_world.finish(process).code == 143
 
 
+def test_a_killed_run_is_closed(pi_world: PiWorld) -> None:
+    """Without a word of Pi: its process is gone."""
+    named = pi_world.card("named.md")
+    marker = pi_world.script("held", say("Late.", wait_for=str(gate(pi_world))))
+    with pi_world.stream() as stream:
+        process = pi_world.start(pi_world.command("-p", f"{marker} Work on {named.path}"))
+        stream.wait_for(named.uuid, ["idle", "running"])
+        process.kill()
+        stream.wait_for(named.uuid, ["idle", "running", "closed"])
+
+
 # --- over RPC -------------------------------------------------------------------------------------
 
 
@@ -217,8 +228,8 @@ def test_a_companion_that_was_killed_hears_of_it_when_it_is_back(pi_world: PiWor
         gate(pi_world).touch()
         pi.wait_for_count("agent_settled", 1)
         pi_world.start_companion()
-        settled = {named.uuid: "ready_for_review", changed.uuid: "ready_for_review"}
-        wait_until(lambda: pi_world.linked() == settled, "repeated state")
+        with pi_world.stream() as stream:
+            stream.wait_for_newest({card.uuid: "ready_for_review" for card in (named, changed)})
         with pi_world.stream() as stream:
             pi.prompt("Go on")
             pi.quit()
@@ -306,24 +317,33 @@ def parsed(line: str) -> object:
     return plain(value)
 
 
-def outputs(world: PiWorld, card: Card) -> List[object]:
-    """Everything that the same work prints, in both forms."""
+def outputs(world: PiWorld, card: Card, killed: bool = False) -> List[object]:
+    """Everything that the same work prints, in both forms; ``killed``: the companion, in its middle."""
     original = card.path.read_text("utf-8")
     seen: List[object] = []
-    for form in (world.pi, world.pi_json):
-        marker = world.script("work", edit(card), use("bash", command="echo hello"), say("Ready."))
-        run = form(f"{marker} Work on {card.path}")
+    for form in (["-p"], ["--mode", "json"]):
+        held = {**edit(card), "wait_for": str(gate(world))}
+        marker = world.script("work", held, use("bash", command="echo hello"), say("Ready."))
+        process = world.start(world.command(*form, f"{marker} Work on {card.path}"))
+        if killed:
+            wait_until(lambda: world.linked()[card.uuid] == "running", "running")
+            world.stop_companion(signal.SIGKILL)
+        gate(world).touch()
+        run = world.finish(process)
         lines = run.stdout.splitlines()
-        said = [parsed(line) for line in lines] if form == world.pi_json else lines
-        seen.append((run.code, said, run.stderr))
+        seen.append((run.code, lines if form == ["-p"] else [parsed(line) for line in lines], run.stderr))
         card.path.write_text(original, "utf-8")
+        gate(world).unlink()
+        if killed:
+            world.start_companion()
     return seen
 
 
 def test_what_pi_prints_is_the_same_with_and_without_us(pi_world: PiWorld) -> None:
-    """As text and as JSON: companion running, hanging, gone, and our client taken out."""
+    """As text and as JSON: companion running, killed in the middle, hanging, gone, and without our client."""
     card = pi_world.card("named.md")
     seen: Dict[str, List[object]] = {"running": outputs(pi_world, card)}
+    seen["killed"] = outputs(pi_world, card, killed=True)
     pi_world.pause_companion()
     seen["hanging"] = outputs(pi_world, card)
     pi_world.stop_companion(signal.SIGKILL)
