@@ -45,7 +45,7 @@ class Client:
     """What the person has to do for a change to take effect."""
     former: str = ""
     """Name of a link in that folder that older versions made, or empty."""
-    obstacles: Callable[[Path], Tuple[str, ...]] = lambda load_dir: ()
+    obstacles: Callable[[Path, InstallContext], Tuple[str, ...]] = lambda load_dir, context: ()
     """What keeps the agent from loading our link in that folder, each naming its file."""
 
 
@@ -150,7 +150,7 @@ def _inspected(
             wrong.append(f"{places.link} points to {found.target}, which is gone")
         elif placing.read_small(found.target, _MAX_BYTES) != _content(client, context):
             wrong.append(f"{found.target} is not what this version writes for {context.endpoint}")
-    obstacles = client.obstacles(places.link.parent)
+    obstacles = client.obstacles(places.link.parent, context)
     state = "outdated" if wrong else "installed"
     return Inspection(state, str(places.link), not (gone or obstacles), (*wrong, *obstacles))
 

@@ -6,13 +6,15 @@ its own there (``package.json``, ``node_modules``, ``.gitignore``); they are not
 
 import os
 from pathlib import Path
-from typing import Mapping, Optional
+from typing import Mapping, Optional, Tuple
 
 from adapters import placing
 from adapters.client import link
 from adapters.contract import Inspection, InstallContext, InstallReport
 
 _PLUGINS = "plugins"
+# As OpenCode 1.18.33 reads switches; ``--pure`` sets the same one.
+_TRUE = ("1", "true", "yes", "on", "y")
 
 
 def presence(context: InstallContext) -> Optional[str]:
@@ -53,9 +55,22 @@ def _xdg(environ: Mapping[str, str], name: str, default: Path) -> Path:
     return Path(told) if os.path.isabs(told) else default
 
 
+def _obstacles(load_dir: Path, context: InstallContext) -> Tuple[str, ...]:
+    """What the environment at hand says; a session may be started from another one."""
+    found = []
+    pure = context.environ.get("OPENCODE_PURE", "")
+    if pure in _TRUE:
+        found.append(f"OPENCODE_PURE is {pure}: sessions started with it load no plugins")
+    base = context.environ.get("XDG_CONFIG_HOME", "")
+    if base and not os.path.isabs(base):
+        found.append(f"XDG_CONFIG_HOME is {base!r}, below which OpenCode looks in every directory anew")
+    return tuple(found)
+
+
 _CLIENT = link.Client(
     agent="opencode",
     noun="OpenCode extension",
     load_dir=_load_dir,
     afterwards="Restart OpenCode: it loads plugins only when it starts",
+    obstacles=_obstacles,
 )

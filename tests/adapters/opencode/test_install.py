@@ -5,6 +5,7 @@ What it shares with other agents is tested in ``tests/adapters/client/test_link.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Dict
 
 import pytest
 
@@ -58,3 +59,26 @@ def test_presence_follows_xdg(context: InstallContext, tmp_path: Path) -> None:
     (tmp_path / "data" / "opencode").mkdir(parents=True)
     moved = replace(context, environ={"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": "config"})
     assert opencode.presence(moved) == str(tmp_path / "data" / "opencode")
+
+
+@pytest.mark.parametrize(
+    ("environ", "word"),
+    [
+        ({}, ""),
+        *(({"OPENCODE_PURE": told}, "OPENCODE_PURE") for told in ("1", "true", "yes", "on", "y")),
+        *(({"OPENCODE_PURE": told}, "") for told in ("0", "false", "no", "off", "n")),
+        ({"OPENCODE_CONFIG_DIR": "/elsewhere"}, ""),  # Looked into as well, not instead.
+        ({"XDG_CONFIG_HOME": "config"}, "XDG_CONFIG_HOME"),  # OpenCode does not ignore it.
+        ({"XDG_CONFIG_HOME": ""}, ""),
+    ],
+)
+def test_what_keeps_opencode_from_loading_it_is_told(
+    environ: Dict[str, str], word: str, context: InstallContext
+) -> None:
+    """As far as the environment at hand says it; by the installer and by inspection."""
+    told = replace(context, environ=environ)
+    report = opencode.install(told)
+    found = opencode.inspect(told)
+    assert (found.state, found.loaded) == ("installed", not word)
+    assert report.warnings == found.notes and len(found.notes) == bool(word)
+    assert all(word in note for note in found.notes)
