@@ -3,7 +3,7 @@
 // Argument: the extension. Input: {"load": true} makes the next session's runtime, as /new does;
 // {"event": {...}, "ctx": {"id", "file", "cwd", "idle", "branch"}} sends one event to the newest
 // runtime and awaits its handlers one after the other, as Pi does; {"sleep": MS} waits. The answer: what
-// the handlers returned or threw, and how long each took.
+// the handlers returned or threw, and how long each took. {"timers": true} counts what holds the process.
 // At the end of the input it ends when nothing holds it any more.
 
 import { createInterface } from "node:readline";
@@ -59,6 +59,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const asked = JSON.parse(line);
   let answer = null;
   if (asked.load) answer = await load(asked.fresh);
+  else if (asked.timers) answer = process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
   else if (asked.sleep) await new Promise((resolve) => setTimeout(resolve, asked.sleep));
   else answer = await send(asked.event, contextOf(asked.ctx ?? {}));
   console.log(JSON.stringify(answer));

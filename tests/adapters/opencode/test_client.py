@@ -448,6 +448,9 @@ def test_an_idle_session_that_is_stopped_is_no_news_but_an_error_is(opencode: Op
     opencode.talk.ask(sleep=DOUBT_MS)
     opencode.event("session.idle")
     assert opencode.heard() == ["running", "idle"]
+    opencode.created("child", "s1")
+    opencode.event("session.error", "child", error={"name": "UnknownError"})  # That is for its parent to say.
+    assert opencode.heard() == ["running", "idle"]
     opencode.event("session.error", error={"name": "UnknownError"})
     assert opencode.heard() == ["running", "idle", "ready_for_review"]
 
@@ -457,7 +460,14 @@ def test_a_question_ends_with_its_call_when_nothing_else_is_told(opencode: OpenC
     opencode.created()
     opencode.prompt(f"see {CARD}")
     opencode.tool("question")
-    assert opencode.heard() == ["running", "waiting_for_input", "running"]
+    asked = ["waiting_for_input", "running"]
+    assert opencode.heard() == ["running", *asked]
+    opencode.act(
+        hook="tool.execute.before", given=[{"tool": "question", "sessionID": "s1", "callID": "c2"}, {}]
+    )
+    part = {"type": "tool", "tool": "question", "callID": "c2", "state": {"status": "completed"}}
+    opencode.event("message.part.updated", part=part)
+    assert opencode.heard() == ["running", *asked, *asked]
 
 
 def test_work_that_begins_while_opencode_is_asked_is_work(opencode: OpenCode) -> None:

@@ -169,13 +169,12 @@ def test_successful_edits_and_writes_count(
     """With the path as Pi itself reads it; nothing else does, and a failure never."""
     pi.send("tool_result", toolName=tool, input={"path": path}, isError=True)
     pi.send("tool_result", toolName=tool, isError=False)
-    assert not companion.posts
+    pi.send("input", text="/b/mark.md")  # Behind what the failures would have posted.
     pi.send("tool_result", toolName=tool, input={"path": path}, isError=False)
     pi.send("tool_result", toolName=tool, input={"path": path}, isError=False)
     pi.quit()
-    assert [post.body["markdownPath"] for post in companion.posts if post.body["status"] == "idle"] == (
-        [card] if card else []
-    )
+    posted = [post.body["markdownPath"] for post in companion.posts if post.body["status"] == "idle"]
+    assert posted == ["/b/mark.md", *([card] if card else [])]
 
 
 def test_ui_prompts_wait(pi: Pi, companion: FakeCompanion) -> None:
@@ -275,7 +274,8 @@ def test_an_older_pi_queues_without_saying_so(pi: Pi, companion: FakeCompanion) 
     pi.busy()
     pi.send("input", text=f"/look {CARD}", source="interactive")
     pi.send("message_start", message={"role": "assistant", "content": [{"type": "text", "text": CARD}]})
-    assert companion.states() == []
+    pi.send("ui_prompt_start", reason="ui_prompt", kind="select")  # A card that was known would hear of it.
+    pi.send("ui_prompt_end", reason="ui_prompt", kind="select")
     pi.send(
         "message_start",
         message={"role": "user", "content": [{"type": "text", "text": f"Look at {CARD} well"}]},
@@ -320,6 +320,17 @@ def test_without_agent_settled_a_failed_request_may_be_tried_again(pi: Pi, compa
     pi.talk.ask(sleep=500)
     pi.quit()
     assert companion.states(CARD) == ["idle", "running", "ready_for_review", "closed"]
+
+
+def test_a_pi_that_says_when_it_has_settled_is_waited_for(pi: Pi, companion: FakeCompanion) -> None:
+    """It may do more behind the end of a run, and look idle."""
+    pi.run()
+    pi.busy()
+    pi.context["idle"] = True
+    pi.send("agent_end", messages=[])
+    pi.talk.ask(sleep=400)
+    pi.quit()
+    assert companion.states(CARD) == ["idle", "running", "ready_for_review", "running", "closed"]
 
 
 def test_a_session_replaced_before_it_settles_harms_nothing(pi: Pi, companion: FakeCompanion) -> None:
@@ -440,6 +451,17 @@ def test_nothing_is_said_behind_the_end(pi: Pi, companion: FakeCompanion) -> Non
     assert companion.states(OTHER) == []
 
 
+def test_an_extension_that_is_kept_for_the_next_session_goes_on(pi: Pi, companion: FakeCompanion) -> None:
+    """Should a Pi not call it again."""
+    pi.run()
+    pi.quit("new")
+    pi.start("new", id="s2")
+    pi.run(f"see {OTHER}")
+    pi.quit()
+    once = ["idle", "running", "ready_for_review", "closed"]
+    assert companion.states(CARD) == companion.states(OTHER) == once
+
+
 def test_a_session_without_a_file_names_none(make_pi: MakePi, companion: FakeCompanion) -> None:
     """--no-session."""
     pi = make_pi()
@@ -485,6 +507,15 @@ def test_a_companion_in_trouble_costs_one_bounded_wait(
     assert answer["ms"] < 10000  # The limit is 1 s; a machine may be busy.
     ended = pi.talk.end()
     assert (ended.code, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_no_timer_of_ours_holds_the_process(pi: Pi, companion: FakeCompanion) -> None:
+    """Neither that of a run that may go on, nor those of what is to be posted again."""
+    companion.stop()
+    pi.run(settle=False)
+    pi.send("agent_end", messages=[{"role": "assistant", "stopReason": "error"}])
+    pi.talk.ask(sleep=100)
+    assert pi.talk.ask(timers=True) == 0
 
 
 def test_the_cards_come_back_with_the_companion(pi: Pi, companion: FakeCompanion) -> None:
