@@ -80,7 +80,7 @@ def test_a_private_copy_and_a_link_to_it(name: str, context: InstallContext) -> 
     }
     kinds = {"folder": 0o700, "file": 0o600}
     tree = tree_of(context.home)
-    assert all(mode & 0o777 == kinds[kind] for kind, mode, _ in tree.values() if kind != "link")
+    assert all(mode & 0o777 == kinds[kind] for kind, mode, *_ in tree.values() if kind != "link")
 
 
 @each_agent
