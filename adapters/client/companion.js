@@ -3,6 +3,7 @@
 // The paths follow the rule of adapters/paths.py; tests/fixtures/paths.json holds it as a table.
 // Lengths are counted in UTF-16 units here, which differs only for paths that no system can open.
 
+import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import tls from "node:tls";
@@ -27,6 +28,11 @@ const MAX_CARDS = 1000; // Of one session; the oldest is let go.
 const MAX_DUE = 5000; // Posts that wait; above it only the newest state of each card.
 const MAX_ANSWER_CHARS = 8192;
 const TOO_LATE = 408; // The companion had not waited for a post of an agent that was stopped for a while.
+
+let PROCESS = String(process.pid); // Where the system tells, also when it began: others get its number later.
+try {
+  PROCESS += ` ${fs.readFileSync("/proc/self/stat", "latin1").split(") ").at(-1).split(" ")[19]}`;
+} catch {}
 
 /** Where the companion is: a base URL without its trailing slash. */
 export function endpointOf(env) {
@@ -363,7 +369,7 @@ function post(url, body) {
       `Host: ${url.host}`,
       "Content-Type: application/json",
       `Content-Length: ${bytes.length}`,
-      `Mdello-Process: ${process.pid}`, // An agent that is killed cannot say so: the companion looks.
+      `Mdello-Process: ${PROCESS}`, // An agent that is killed cannot say so: the companion looks.
       "Connection: close",
     ];
     socket.write(Buffer.concat([Buffer.from(head.join("\r\n") + "\r\n\r\n"), bytes]));

@@ -3,7 +3,8 @@
 A client says ``closed`` when its agent ends. An agent that is killed says nothing (OpenCode's server and
 its runs end so at Ctrl-C, too), and its cards would show it at work for ever. So clients name their
 process with each report, and here is looked whether it still lives. That is known for this machine and
-this user only: a number that means no process of ours, as from a container, is not watched.
+this user only: a number that means no process of ours, or one that began at another time, as from a
+container or through a tunnel, is not watched.
 """
 
 import os
@@ -18,7 +19,8 @@ from companion.core.logs import debug_event
 from companion.sessions.chores import Chores
 
 HEADER = "mdello-process"
-"""Of a report: the number of the process in which the session runs."""
+"""Of a report: the number of the process in which the session runs and, behind a blank, when it began
+as ``/proc/PID/stat`` has it (left out where there is no such file)."""
 
 LOOK_S = 3.0
 MAX_SESSIONS = 1000  # The one that reported longest ago is let go.
@@ -85,11 +87,12 @@ class Presence:
             return bool(self._sessions)
 
 
-def _process(number: str) -> Optional[_Process]:
+def _process(told: str) -> Optional[_Process]:
+    number, _, told_begun = told.partition(" ")
     if not (number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS and int(number) > 1):
         return None
     begun = _begun(int(number))
-    return None if begun is None else _Process(int(number), begun)
+    return None if begun is None or told_begun not in ("", begun) else _Process(int(number), begun)
 
 
 def _begun(pid: int) -> Optional[str]:

@@ -120,6 +120,18 @@ def test_a_number_that_somebody_else_has_now_is_not_the_same_process(
     watch.close()
 
 
+def test_a_process_elsewhere_is_not_mistaken_for_one_of_ours(board: Board, program: Program) -> None:
+    """In a container or behind a tunnel: the same number, but it began at another time."""
+    watch = Presence(board.record, 3600)
+    watch.note(report("elsewhere"), f"{program.pid} 12345")
+    watch.note(report("here"), f"{program.pid} {presence._begun(program.pid)}")
+    program.kill()
+    program.wait()
+    assert not look(watch)
+    assert board.closed == [("pi", "here")]
+    watch.close()
+
+
 @pytest.mark.parametrize("number", ["", "0", "1", "-5", "x", "1.5", "٣٤٥", "9" * 9, "9" * 30, " 12"])
 def test_what_is_no_process_of_ours_is_not_watched(board: Board, number: str) -> None:
     """Nothing can be said about it, so nothing is."""
