@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import List
+from typing import List, Set
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_DIR_MODE = 0o700
@@ -19,6 +19,8 @@ PRIVATE_DIR_MODE = 0o700
 # What a crash of ours leaves behind: the number is the pid that was at work.
 _LEFTOVER = re.compile(r"\.mdello-([0-9]{1,10})-[0-9]+\.tmp")
 _numbers = itertools.count()
+_issued: Set[str] = set()
+"""Temporary names of this process."""
 
 
 def real_place(path: Path) -> Path:
@@ -118,7 +120,9 @@ def put_link(place: Path, target: str, replacing: bool) -> None:
 def new_name() -> str:
     """A name for something of ours that is not ready yet, or not wanted any more."""
     # A dot in front: agents skip such entries when they look for plugins.
-    return f".mdello-{os.getpid()}-{next(_numbers)}.tmp"
+    name = f".mdello-{os.getpid()}-{next(_numbers)}.tmp"
+    _issued.add(name)
+    return name
 
 
 def is_abandoned(name: str) -> bool:
@@ -126,6 +130,8 @@ def is_abandoned(name: str) -> bool:
     match = _LEFTOVER.fullmatch(name)
     if match is None:
         return False
+    if int(match[1]) == os.getpid():  # In a container each run may have the same number.
+        return name not in _issued
     try:
         os.kill(int(match[1]), 0)
     except ProcessLookupError:

@@ -40,7 +40,7 @@ def install(context: InstallContext, platform: str = sys.platform) -> InstallRep
         if presence(context, platform):
             return systemd.install(context)
     except OSError as exc:
-        raise AdapterError(f"Cannot install the companion's service: {exc}") from exc
+        raise AdapterError(f"Cannot install the companion's service: {_reason(exc)}") from exc
     lines = profile.lines(plans.make(context))
     return InstallReport(
         f"Nothing was installed: {_NOWHERE}. To start the companion at login, add this to {profile.FILE}:",
@@ -57,7 +57,7 @@ def uninstall(context: InstallContext, platform: str = sys.platform) -> InstallR
             return systemd.uninstall(context)
         owned.take_away(context, ())  # Folders that an install made before it was killed.
     except OSError as exc:
-        raise AdapterError(f"Cannot remove the companion's service: {exc}") from exc
+        raise AdapterError(f"Cannot remove the companion's service: {_reason(exc)}") from exc
     return InstallReport(
         f"Removed the companion's service: {_NOWHERE}, so none was installed (what you added to"
         f" {profile.FILE} by hand is still there)"
@@ -79,3 +79,9 @@ def inspect(context: InstallContext, platform: str = sys.platform) -> Inspection
 def _has_units(context: InstallContext, platform: str) -> bool:
     """Whether systemd is or was here: what it was given can be removed without it."""
     return bool(presence(context, platform)) or (platform.startswith("linux") and systemd.stands(context))
+
+
+def _reason(exc: OSError) -> str:
+    """For people, who know the folder, but not our temporary names in it."""
+    words, at = exc.strerror or str(exc), str(exc.filename or "")
+    return words if at in words else f"{words}: {os.path.dirname(at)}"

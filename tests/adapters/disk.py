@@ -8,23 +8,28 @@ from typing import Callable, Dict, List, Tuple
 from adapters.contract import AdapterError
 from tests.another_user import as_nobody
 
-Tree = Dict[str, Tuple[str, int, bytes]]
+Tree = Dict[str, Tuple[str, int, bytes, int]]
 
 _CALLS = ("mkdir", "open", "symlink", "fsync", "rename", "replace", "unlink", "rmdir")
 
 
 def tree_of(root: Path) -> Tree:
-    """Everything below ``root``: kind, permissions and content of each path."""
+    """Everything below ``root``: kind, permissions, content and time of change of each path.
+
+    A folder's time is left out: it tells that there was something in between.
+    """
     found: Tree = {}
     for path in sorted(root.rglob("*")):
         status = path.lstat()
         name = str(path.relative_to(root))
         if path.is_symlink():
-            found[name] = ("link", 0, os.fsencode(os.readlink(path)))
+            found[name] = ("link", 0, os.fsencode(os.readlink(path)), status.st_mtime_ns)
         elif path.is_dir():
-            found[name] = ("folder", status.st_mode, b"")
+            found[name] = ("folder", status.st_mode, b"", 0)
+        elif path.is_file():
+            found[name] = ("file", status.st_mode, path.read_bytes(), status.st_mtime_ns)
         else:
-            found[name] = ("file", status.st_mode, path.read_bytes())
+            found[name] = ("special", status.st_mode, b"", status.st_mtime_ns)
     return found
 
 

@@ -1,7 +1,8 @@
 """The ready answers, as a module that satisfies the contract."""
 
+import textwrap
 from pathlib import Path
-from typing import Set
+from typing import Dict, Set
 
 import pytest
 
@@ -77,3 +78,13 @@ def test_every_name_of_the_contract_has_an_answer() -> None:
         wanted |= {name for name in vars(protocol) if not name.startswith("_")}
         wanted |= set(protocol.__annotations__)
     assert wanted == {name for name in vars(Nothing) if not name.startswith("_")}
+
+
+def test_the_documented_example_lacks_only_what_it_says() -> None:
+    """Its names and its history: who follows it has a whole adapter."""
+    names: Dict[str, object] = {}
+    exec(textwrap.dedent(str(defaults.__doc__).split("::", 1)[1]), names)
+    own = {"NAME", "TITLE", "sessions_root", "session_files", "read_session", "read_sessions"}
+    offered = {name for name in names if not name.startswith("_")} - {"defaults"}
+    assert offered == {name for name in vars(Nothing) if not name.startswith("_")} - own
+    assert names["install"] is names["uninstall"] is defaults.no_install

@@ -130,11 +130,14 @@ def test_sweeping_removes_leftovers_of_the_dead_only(tmp_path: Path) -> None:
     (dead / "deep" / "link").symlink_to(outside)
     (dead / "file").touch()
     (folder / f".mdello-{dead_pid()}-4.tmp").symlink_to(outside)
+    # Of one that was killed and had our number: in a container that is the rule.
+    (folder / f".mdello-{os.getpid()}-999999.tmp").touch()
     living = folder / f".mdello-{os.getppid()}-3.tmp"
     alike = [folder / name for name in (".mdello-1x-3.tmp", ".mdello-999999999999-1.tmp", "mdello-1-1.tmp")]
-    for path in (living, *alike):
+    own = folder / placing.new_name()
+    for path in (living, own, *alike):
         path.touch()
     placing.sweep(folder)
-    assert set(folder.iterdir()) == {living, *alike}
+    assert set(folder.iterdir()) == {living, own, *alike}
     assert (outside / "file").exists()
     placing.sweep(tmp_path / "none")

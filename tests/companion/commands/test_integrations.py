@@ -320,6 +320,26 @@ def test_a_kill_at_any_point_is_undone_by_removing_all(name: str, act: str, tmp_
     pytest.fail("it never finished")
 
 
+@each_integration
+@pytest.mark.parametrize("filled", [False, True])
+def test_a_kill_at_every_step_of_an_install_is_undone_by_its_own_removal(
+    filled: bool, name: str, tmp_path: Path
+) -> None:
+    """One command, and nothing else of ours there: the home is as before, its times too."""
+    context = make_machine(tmp_path)
+    if filled:
+        fill(context.home)
+    before = tree_of(tmp_path)
+    steps = 0
+    while not die_at(steps, functools.partial(integrations()[name].install, context)):
+        take(name, context)
+        assert tree_of(tmp_path) == before, steps
+        steps += 1
+    assert steps >= 5
+    take(name, context)
+    assert tree_of(tmp_path) == before
+
+
 def test_all_of_them_at_once_and_out_again_at_once(tmp_path: Path) -> None:
     """Processes that come in the way of each other spoil nothing."""
     for attempt in range(3):

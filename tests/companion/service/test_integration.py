@@ -97,8 +97,10 @@ def test_a_disk_that_refuses_is_told(world: World, platform: str, manager: str) 
     (world.home / ".config").write_text("")
     (world.home / "Library").write_text("")
     before = world.tree()
-    with pytest.raises(AdapterError, match="Cannot install the companion's service"):
+    with pytest.raises(AdapterError, match="Cannot install the companion's service") as refusal:
         integration.install(world.context(), platform)
+    told = str(refusal.value)
+    assert str(world.home) in told and "Errno" not in told and ".tmp" not in told
     assert world.tree() == before
     assert integration.inspect(world.context(), platform).state == "absent"
     assert not integration.uninstall(world.context(), platform).changed
