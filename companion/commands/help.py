@@ -95,6 +95,7 @@ def _variables(environ: Mapping[str, str]) -> List[Tuple[str, str]]:
         ("XDG_CONFIG_HOME", "Base of the configuration (~/.config)"),
         ("XDG_STATE_HOME", "Base of the state files (~/.local/state)"),
         ("XDG_DATA_HOME", "Base of the installed clients (~/.local/share)"),
+        ("PATH", "Where agents, gh, jira, herdr and tmux are looked for"),
         ("DEBUG", "1: show every event on stderr"),
     ]
     return rows

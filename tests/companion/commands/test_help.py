@@ -62,9 +62,13 @@ def test_columns_are_aligned_and_every_variable_is_listed() -> None:
         "XDG_STATE_HOME (~/.local/state)",
         "CLAUDE_SESSIONS_DIR projects)",
         "XDG_DATA_HOME (~/.local/share)",
+        "MDELLO_COMPANION_URL report to",
+        "GH_PATH, JIRA_PATH, HERDR_PATH Programs",
+        "PATH Where",
         "DEBUG 1:",
     ):
-        name, _, default = line.partition(" ")
+        name, _, default = line.replace(", ", ",").partition(" ")
+        name = name.replace(",", ", ")
         (row,) = [row for row in text.splitlines() if row.startswith(f"  {name} ")]
         assert default in row
 

@@ -3,8 +3,12 @@
 import io
 import json
 import os
+import pty
+import subprocess
+import sys
+import termios
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -234,6 +238,68 @@ def test_nobody_is_asked_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> 
     assert ask is not None and ask("Really? ") == "yes"
     with pytest.raises(AdapterError, match="No answer"):
         ask("Really? ")
+
+
+def on_a_terminal(machine: Any, answers: bytes, *arguments: str) -> Tuple[int, str]:
+    """Exit code and screen of the program, to which a person types these answers in advance."""
+    screen, terminal = pty.openpty()
+    attributes = termios.tcgetattr(terminal)
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+    os.write(screen, answers)
+    process = subprocess.Popen(
+        [sys.executable, str(machine.program), *arguments],
+        env=machine.environ,
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        told, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(screen)
+        os.close(terminal)
+    return process.returncode, told.decode()
+
+
+@pytest.fixture
+def questioned(machine: Any) -> Any:
+    """A machine with the programs that installing the service asks about."""
+    for name in ("gh", "jira", "herdr", "other", "systemctl"):
+        path = Path(machine.environ["PATH"], name)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    return machine
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="with the fake of systemd's manager")
+def test_at_a_terminal_the_service_asks(questioned: Any) -> None:
+    """In the contract's order; a replacement is confirmed, a blank one leaves the program out."""
+    programs = questioned.environ["PATH"]
+    answers = f"\nn\n{programs}/other\nyes\nY\nno\n\n"
+    code, told = on_a_terminal(questioned, answers.encode(), "install", "service")
+    herdr = f"HERDR_PATH={programs}/herdr Y/n? HERDR_PATH=HERDR_PATH={programs}/other Y/n? "
+    tools = f"GH_PATH={programs}/gh Y/n? JIRA_PATH={programs}/jira Y/n? JIRA_PATH="
+    assert code == 0 and told.startswith(f"PYTHON_PATH={sys.executable} Y/n? {herdr}{tools}Installed ")
+    unit = questioned.home / ".config/systemd/user/mdello-companion.service"
+    text = unit.read_text()
+    assert f'"HERDR_PATH={programs}/other"' in text and f'"GH_PATH={programs}/gh"' in text
+    assert "JIRA_PATH" not in text
+    assert on_a_terminal(questioned, b"", "uninstall", "service")[0] == 0
+    assert list(questioned.home.iterdir()) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="with the fake of systemd's manager")
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [("\n\x04", "No answer"), ("n\n\n", "No interpreter"), ("n\nsh\n", "must be the absolute")],
+)
+def test_no_answer_installs_nothing(answers: str, words: str, questioned: Any) -> None:
+    """An end of input, an interpreter that is left out, and one that is none."""
+    code, told = on_a_terminal(questioned, answers.encode(), "install", "service")
+    assert code == 1 and words in told
+    assert list(questioned.home.iterdir()) == []
 
 
 def test_installers_get_absolute_paths(tmp_path: Path) -> None:

@@ -401,17 +401,21 @@ def test_read_only_places_are_told_and_nothing_is_half_done(name: str, public: P
 # --- through the front door --------------------------------------------------------------------------
 
 
-def test_the_built_file_installs_and_removes_all(pyz: Path, tmp_path: Path) -> None:
-    """In an empty home and in a full one: install all, then the service; then remove all at once."""
-    for filled in (False, True):
-        base = tmp_path / str(filled)
-        base.mkdir()
-        context = make_machine(base)
-        if filled:
-            fill(context.home)
-        environ = {**context.environ, "PATH": str(base / "bin"), "MDELLO_COMPANION_PORT": "59999"}
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
-        def run(*arguments: str, environ: Dict[str, str] = environ) -> "subprocess.CompletedProcess[str]":
+
+@pytest.fixture
+def front_door(pyz: Path) -> Callable[[InstallContext], Run]:
+    """Runs the built file on a machine."""
+
+    def on(context: InstallContext) -> Run:
+        environ = {
+            **context.environ,
+            "PATH": str(context.home.parent / "bin"),
+            "MDELLO_COMPANION_PORT": "59999",
+        }
+
+        def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
             command = [sys.executable, str(pyz), *arguments]
             return subprocess.run(
                 command,
@@ -423,6 +427,22 @@ def test_the_built_file_installs_and_removes_all(pyz: Path, tmp_path: Path) -> N
                 stdin=subprocess.DEVNULL,
             )
 
+        return run
+
+    return on
+
+
+def test_the_built_file_installs_and_removes_all(
+    front_door: Callable[[InstallContext], Run], tmp_path: Path
+) -> None:
+    """In an empty home and in a full one: install all, then the service; then remove all at once."""
+    for filled in (False, True):
+        base = tmp_path / str(filled)
+        base.mkdir()
+        context = make_machine(base)
+        if filled:
+            fill(context.home)
+        run = front_door(context)
         before = tree_of(context.home)
         for _ in range(2):
             assert run("install").returncode == 0
@@ -436,6 +456,44 @@ def test_the_built_file_installs_and_removes_all(pyz: Path, tmp_path: Path) -> N
             assert (told.returncode, told.stderr) == (0, "")
             assert told.stdout.count("Removed ") == len(ALL)
             assert tree_of(context.home) == before
+
+
+ODD_HOMES = [
+    "two words",
+    "50% %h",
+    "$HOME ${X} $$",
+    "o'b\"q",
+    "new\nline",
+    "\u00fc\ud55c\U0001f600",
+    "b\\s",
+    "lat\udcff",
+]
+
+
+@pytest.mark.parametrize("name", ODD_HOMES)
+def test_homes_with_odd_names(name: str, front_door: Callable[[InstallContext], Run], tmp_path: Path) -> None:
+    """Everything can be installed, looked at and removed; a service manager's limits are told."""
+    (tmp_path / "machine").mkdir()
+    machine = make_machine(tmp_path / "machine")
+    home = machine.home.with_name(name)
+    try:
+        machine.home.rename(home)
+    except OSError:
+        pytest.skip("no such names here")
+    run = front_door(replace(machine, home=home, environ={"HOME": str(home)}))
+    before = tree_of(home)
+    for _ in range(2):
+        told = run("install")
+        assert (told.returncode, told.stderr) == (0, "")
+    for link in (".pi/agent/extensions", ".config/opencode/plugins"):
+        assert (home / link / "mdello-companion.js").read_bytes().startswith(b"// mdello-companion client")
+    assert run("doctor").stdout.count(": installed at ") == 3
+    if SERVICE in ALL:
+        told = run("install", SERVICE)
+        refused = any(letter in name for letter in "\n\udcff")
+        assert told.returncode == refused and ("systemd can start nothing" in told.stderr) == refused
+    assert run("uninstall").returncode == 0
+    assert tree_of(home) == before
 
 
 def test_uninstall_alone_is_about_all_that_is_there(tmp_path: Path) -> None:
