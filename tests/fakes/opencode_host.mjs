@@ -6,16 +6,46 @@
 // parentID, messages, children, busy; and "pages" (it pages), "mood" (answers, slowly, fails, hangs,
 // waits until it changes).
 // {"settle": true} waits until the plugin has done and posted everything, and tells what
-// it "asked" since the last time, and how many timers hold the process. {"sleep": MS} waits, as does
-// {"until": WHAT} for the plugin to ask for something.
+// it "asked" since the last time, and how many timers hold the process.
 // The answer: {"returned" or "threw", "sync" (ms until it returned), "ms", "changed" (what was given)}.
-// Waits of 5 s and more pass a hundred times as fast.
+// Waits of 5 s and more have a clock of their own, too, which {"later": MS} moves on.
 
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const setTimeoutAsItIs = globalThis.setTimeout;
-globalThis.setTimeout = (act, ms, ...more) => setTimeoutAsItIs(act, ms >= 5000 ? ms / 100 : ms, ...more);
+const { setTimeout: setTimeoutAsItIs, clearTimeout: clearTimeoutAsItIs } = globalThis;
+const waits = new Map(); // Timers of the usual kind, with what they do, and when by that clock.
+let now = 0;
+let slow = 0; // Answers that take their time.
+
+globalThis.setTimeout = (act, ms, ...more) => {
+  if (ms < 5000) return setTimeoutAsItIs(act, ms, ...more);
+  const timer = setTimeoutAsItIs(() => waits.get(timer).act(), ms);
+  waits.set(timer, { due: now + ms, act: () => (globalThis.clearTimeout(timer), act(...more)) });
+  return timer;
+};
+globalThis.clearTimeout = (timer) => {
+  waits.delete(timer);
+  clearTimeoutAsItIs(timer);
+};
+
+async function turns() {
+  do {
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  } while (slow > 0);
+}
+
+async function later(ms) {
+  const end = now + ms;
+  for (;;) {
+    await turns();
+    const [timer] = [...waits.keys()].sort((a, b) => waits.get(a).due - waits.get(b).due);
+    if (!timer || waits.get(timer).due > end) break;
+    now = waits.get(timer).due;
+    waits.get(timer).act();
+  }
+  now = end;
+}
 
 for (const name of ["unhandledRejection", "uncaughtException"]) {
   process.on(name, (error) => console.error(name, error));
@@ -29,7 +59,11 @@ let last;
 async function answer(what, options, data, headers = {}) {
   asked.push({ what, ...options });
   if (known.mood === "hangs") await new Promise(() => {});
-  if (known.mood === "slowly") await new Promise((resolve) => setTimeoutAsItIs(resolve, 20));
+  if (known.mood === "slowly") {
+    slow++;
+    await new Promise((resolve) => setTimeoutAsItIs(resolve, 20));
+    slow--;
+  }
   while (known.mood === "waits") await new Promise((resolve) => setTimeoutAsItIs(resolve, 1));
   if (known.mood === "fails") throw new Error("no connection");
   if (data === undefined) return { error: { name: "NotFoundError" }, response: { headers: new Headers() } };
@@ -77,12 +111,8 @@ async function open(folder) {
   return { plugins: plugins.length, hooks: Object.keys(opened.get(folder)) };
 }
 
-async function been(what) {
-  while (!asked.some((one) => one.what === what)) await new Promise((resolve) => setTimeoutAsItIs(resolve, 1));
-}
-
 async function settle() {
-  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  await turns();
   const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("mdello"));
   await globalThis[key]?.flush(4900);
   const timers = process.getActiveResourcesInfo().filter((one) => one === "Timeout");
@@ -99,7 +129,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (act.hook) told = await call(hooks[act.hook], act.given);
   if (act.dispose) told = await call(hooks.dispose, []);
   if (act.settle) told = await settle();
-  if (act.until) await been(act.until);
-  if (act.sleep) await new Promise((resolve) => setTimeoutAsItIs(resolve, act.sleep));
+  if (act.later) await later(act.later);
   console.log(JSON.stringify(told));
 }

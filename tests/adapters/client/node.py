@@ -82,7 +82,7 @@ class Talk:
 def patient(source: bytes) -> bytes:
     """A client that waits so long for the companion that a busy machine makes no difference.
 
-    Less than 5 s: such waits pass faster in the small OpenCode.
+    Less than 5 s: longer waits have another clock in the small OpenCode.
     """
     limit = b"const REQUEST_MS = 1000;"
     assert source.count(limit) == 1

@@ -16,8 +16,8 @@ SEQUENCES = ROOT / "tests" / "fixtures" / "opencode" / "events"
 PROJECT = "/home/dev/project"
 CARD = "/home/dev/board/card.md"
 OTHER = "/home/dev/board/other.md"
-DOUBT_MS = 300
-"""Longer than the host's fast ten seconds."""
+DOUBT_MS = 10_000
+"""After so long without a sign of work, OpenCode is asked."""
 
 Json = Dict[str, Any]
 
@@ -76,6 +76,10 @@ class OpenCode:
         """Wait until all is posted; what the plugin asked since the last time."""
         asked: List[Json] = self.talk.ask(settle=True)["asked"]
         return asked
+
+    def later(self, ms: int = 3 * DOUBT_MS) -> None:
+        """So much later, by the clock of the plugin's long waits."""
+        self.talk.ask(later=ms)
 
     def heard(self, path: str = CARD) -> List[str]:
         """All statuses of a card so far."""
@@ -304,7 +308,7 @@ def test_without_answers_a_session_is_its_own(opencode: OpenCode, mood: str, hea
     opencode.know(mood=mood)
     opencode.prompt(f"see {CARD}")
     opencode.event("session.idle")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == heard
     assert set(opencode.sessions()) == {"s1"}
 
@@ -371,7 +375,7 @@ def test_a_session_whose_root_is_still_sought_is_not_opened_by_the_end(opencode:
     opencode.know(mood="hangs")
     opencode.prompt(f"see {CARD}")
     opencode.dispose()
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == []
 
 
@@ -380,7 +384,7 @@ def test_a_disposed_folder_is_not_asked_any_more(opencode: OpenCode) -> None:
     opencode.know(mood="slowly", sessions={"s1": {"parentID": "root"}})
     opencode.prompt(f"see {CARD}")
     opencode.dispose()
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert [one["what"] for one in opencode.settle()] == ["get", "messages"]
     assert opencode.heard() == []
 
@@ -429,15 +433,15 @@ def test_a_note_leaves_the_session_as_it_was(opencode: OpenCode) -> None:
     """noReply: the prompt's hook is called, and no work follows; after a while OpenCode is asked."""
     opencode.created()
     opencode.prompt(f"see {CARD}")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == ["running", "idle"]
     opencode.prompt("work")
     opencode.event("session.status", status={"type": "busy"})
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == ["running", "idle", "running"]
     opencode.event("session.idle")
     opencode.prompt("note")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == ["running", "idle", *["running", "ready_for_review"] * 2]
 
 
@@ -445,7 +449,7 @@ def test_an_idle_session_that_is_stopped_is_no_news_but_an_error_is(opencode: Op
     """The person has looked at it already; of an error nobody has heard."""
     opencode.created()
     opencode.prompt(f"see {CARD}")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     opencode.event("session.idle")
     assert opencode.heard() == ["running", "idle"]
     opencode.created("child", "s1")
@@ -476,10 +480,10 @@ def test_work_that_begins_while_opencode_is_asked_is_work(opencode: OpenCode) ->
     opencode.prompt(f"see {CARD}")
     opencode.settle()
     opencode.know(mood="waits")
-    opencode.talk.ask(until="status")
+    opencode.later(DOUBT_MS)
     opencode.event("session.status", status={"type": "busy"})
     opencode.know(mood="answers")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == ["running"]
     opencode.event("session.idle")
     assert opencode.heard() == ["running", "ready_for_review"]
@@ -509,7 +513,7 @@ def test_a_cold_start_is_no_note(opencode: OpenCode) -> None:
     """The first sign of work can be slow; OpenCode knows that the session is busy."""
     opencode.know(sessions={"s1": {"busy": True}})
     opencode.prompt(f"see {CARD}")
-    opencode.talk.ask(sleep=DOUBT_MS)
+    opencode.later()
     assert opencode.heard() == ["running"]
 
 
