@@ -92,7 +92,7 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
     from companion.core.clock import iso_utc
     from companion.core.files import locked
     from companion.history.backfill import Cards, backfill
-    from companion.history.scanner import needles_for, read_in_full, scan
+    from companion.history.scanner import needles_for, scan
     from companion.sessions.journal import association_journal
 
     boards = open_boards(settings)
@@ -117,7 +117,6 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
             now=iso_utc(now_s),
             any_boards=bool(registered),
             all_read=not (past.report.incomplete or understood_nothing(past.report)),
-            read_in_full=lambda session_ids: read_in_full(adapter, past, session_ids, now_s),
         )
     if log.unsaved:  # There was no log, and none could be made.
         raise StorageError(log.problem or f"Cannot write {settings.data_path}")

@@ -6,7 +6,7 @@ decision is one pure function, :func:`rebuild`.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import AbstractSet, Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple
 
 from adapters.contract import PastSession, Status
 from companion.boards.cards import Card, Resolution, Scan
@@ -91,15 +91,11 @@ def backfill(
     now: str,
     any_boards: bool,
     all_read: bool = True,
-    read_in_full: Optional[Callable[[AbstractSet[str]], Sequence[PastSession]]] = None,
 ) -> Counts:
     """Rebuild the log. Nothing else may write it meanwhile; StorageError leaves it as it was.
 
-    Args:
-        any_boards: False: no board is registered, so no card can be looked at, and nothing is purged.
-        all_read: False: there may be more sessions than these, so nothing is purged either.
-        read_in_full: gives the sessions of these ids anew, with whatever the first reading may have
-            missed. Asked before a session that is still there loses a card.
+    ``any_boards`` False: no board is registered, so no card can be looked at, and nothing is purged.
+    ``all_read`` False: there may be more sessions than these, so nothing is purged either.
     """
     seen = cards.finder.scan()
     old = log.read()
@@ -114,32 +110,9 @@ def backfill(
             return association.card_uuid not in seen.cards
         return all(card.path != association.card_path for card in seen.cards.values())
 
-    doubtful = _losing_a_card(harness, sessions, old, cards.at, is_hidden)
-    if doubtful and read_in_full is not None:
-        again = read_in_full(doubtful)
-        known = {session.session_id for session in again}
-        sessions = [*(session for session in sessions if session.session_id not in known), *again]
     new, counts = rebuild(harness, sessions, old, cards.at, now, is_hidden)
     log.rewrite(new)
     return counts
-
-
-def _losing_a_card(
-    harness: str,
-    sessions: Sequence[PastSession],
-    old: Sequence[Association],
-    card_at: Callable[[str], Optional[Card]],
-    is_hidden: Callable[[Association], bool],
-) -> AbstractSet[str]:
-    """Ids of sessions that would not lead to a card any more to which the log says they did."""
-    recovered = _recover(harness, sessions, card_at, "")[0]
-    here = {session.session_id for session in sessions}
-    return {
-        event.session_id
-        for event in old
-        if event.harness == harness and event.session_id in here and event.key not in recovered
-        if not is_hidden(event)
-    }
 
 
 def rebuild(

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import AbstractSet, Callable, Dict, Iterable, List, Tuple
+from typing import Callable, Dict, Iterable, List, Tuple
 
 from adapters.contract import Adapter, PastSession, ReadReport
 
@@ -44,8 +44,6 @@ class Scan:
 
     sessions: List[PastSession] = field(default_factory=list)
     report: ReadReport = field(default_factory=ReadReport)
-    files: Dict[str, Dict[Path, None]] = field(default_factory=dict)
-    """By session id, the files that tell of it."""
 
 
 def scan(
@@ -70,29 +68,12 @@ def scan(
         for session in adapter.read_sessions(path, needles, since_s, report):
             if session.session_file is not None:
                 sessions.append(session)
-                result.files.setdefault(session.session_id, {})[path] = None
             if report.share:
                 part = int(size * min(report.share, 1.0))
                 on_progress(Progress(number - 1, len(files), done + part, total, len(sessions)))
         done += size
         on_progress(Progress(number, len(files), done, total, len(sessions)))
     return result
-
-
-def read_in_full(
-    adapter: Adapter, scanned: Scan, session_ids: AbstractSet[str], now_s: float
-) -> List[PastSession]:
-    """Some sessions of a scan once more, with every path in them.
-
-    The needles miss a path on which a board goes by another name: one through a link.
-    """
-    files = dict.fromkeys(path for each in sorted(session_ids) for path in scanned.files.get(each, ()))
-    return [
-        session
-        for path in files
-        for session in adapter.read_sessions(path, (), now_s - WINDOW_S, ReadReport())
-        if session.session_id in session_ids
-    ]
 
 
 def needles_for(folders: Iterable[str]) -> Tuple[bytes, ...]:

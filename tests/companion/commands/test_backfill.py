@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NoReturn, Tuple
+from typing import Any, Dict, List, NoReturn, Tuple
 
 import pytest
 
@@ -122,22 +122,6 @@ def test_backfill_tells_what_it_did_and_a_second_run_changes_nothing(place: Plac
     code, out, _ = place.run("claude")
     assert "Added 0; 1 already existed, 0 stale purged." in out
     assert place.log.read_bytes() == before
-
-
-@pytest.mark.parametrize("agent", ["claude", "pi", "opencode"])
-def test_a_card_reached_through_a_link_of_another_name_is_not_purged(place: Place, agent: str) -> None:
-    """Its path does not hold the board's name, by which lines are searched; what was live stays."""
-    (place.home / "notes").symlink_to(place.board)
-    card = place.card("one", "u-1")
-    makers: Dict[str, Callable[..., Path]] = {
-        "claude": Place.session,
-        "pi": pi_session,
-        "opencode": opencode_session,
-    }
-    makers[agent](place, "s", f"see {place.home}/notes/one.md")
-    place.record(cardUuid="u-1", cardPath=str(card), sessionId="s", harness=agent)
-    assert "1 already existed, 0 stale purged." in place.run(agent)[1]
-    assert [record["sessionId"] for record in place.records()] == ["s"]
 
 
 def test_held_port_is_refused_and_nothing_touched(place: Place) -> None:

@@ -3,7 +3,7 @@
 import errno
 from dataclasses import replace
 from pathlib import Path
-from typing import AbstractSet, Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 import pytest
 
@@ -192,27 +192,6 @@ def test_what_stood_in_the_way_is_remembered_and_asked_once() -> None:
     assert cards.unreadable == {"/one/locked.md": "Permission denied"}
     assert list(cards.without_uuid) == ["/one/plain.md"]
     assert finder.asked == ["/one/locked.md", "/one/plain.md", "/one/a.md"]
-
-
-def test_a_session_is_read_in_full_before_it_loses_a_card() -> None:
-    """The first reading may have missed a path; only the sessions that matter are read again."""
-    log = Log(*(event("a", session) for session in ("s1", "s2", "s3", "s4")), event("b", "s1"))
-    asked: List[AbstractSet[str]] = []
-
-    def read_in_full(session_ids: AbstractSet[str]) -> List[PastSession]:
-        asked.append(session_ids)
-        return [past("s1", "/one/b.md", "/one/a.md"), past("s2", "/one/b.md")]
-
-    sessions = [past("s1", "/one/b.md"), past("s2"), past("s3", "/one/a.md")]
-    counts = backfill("pi", sessions, log, Cards(Finder()), NOW, True, read_in_full=read_in_full)
-    assert asked == [{"s1", "s2"}]
-    assert {each.key[:3:2] for each in log.events} == {
-        *(("u-a", "s3"), ("u-b", "s1"), ("u-a", "s1"), ("u-b", "s2"))
-    }
-    assert counts == Counts(scanned=3, matched=3, found=4, added=1, existing=3, purged=2, kept=0)
-    asked.clear()
-    backfill("pi", [past("s1", "/one/b.md", "/one/a.md")], Log(event("a")), Cards(Finder()), NOW, True)
-    assert asked == []
 
 
 def test_log_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
