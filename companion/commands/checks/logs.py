@@ -20,6 +20,7 @@ def check(settings: Settings) -> Tuple[List[Finding], Dict[str, str]]:
     found += _links(settings.pending_path)
     found += _hook_states(settings.hook_state_path)
     found += _writable(settings.state_dir)
+    found += _lockable(settings.state_dir)
     newest: Dict[str, str] = {}
     for record in records:
         newest[record.harness] = max(record.updated_at, newest.get(record.harness, ""))
@@ -73,9 +74,36 @@ def _hook_states(path: Path) -> List[Finding]:
     return [ok(SECTION, f"{path}: readable")]
 
 
+def _lockable(folder: Path) -> List[Finding]:
+    """Told only where our processes cannot keep out of each other's way (some network disks)."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return []
+    try:
+        opened = os.open(_nearest(folder), os.O_RDONLY)
+    except OSError:  # That it cannot be used is told by others.
+        return []
+    try:
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:  # Somebody holds it: it works.
+        pass
+    except OSError as exc:
+        text = f"{folder}: locks do not work there ({exc.strerror or exc})"
+        return [unknown(SECTION, text, "Run one install, backfill or repair at a time")]
+    finally:
+        os.close(opened)
+    return []
+
+
+def _nearest(folder: Path) -> Path:
+    """A folder, or the nearest parent that exists."""
+    return next((each for each in (folder, *folder.parents) if os.path.exists(each)), folder)
+
+
 def _writable(folder: Path) -> List[Finding]:
     """Whether records will survive a restart; the nearest existing parent counts."""
-    nearest = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+    nearest = _nearest(folder)
     if os.access(nearest, os.W_OK | os.X_OK) and nearest.is_dir():
         return [ok(SECTION, f"{folder}: can be written")]
     text = f"{folder} cannot be written: associations are kept in memory only"

@@ -1,6 +1,8 @@
 """Is the Python right, and which file of ours is this?"""
 
+import os
 import platform
+import shlex
 import sys
 from pathlib import Path
 from typing import List, Tuple
@@ -22,7 +24,18 @@ def check(path: Path, version: str, python: Tuple[int, ...] = tuple(sys.version_
         if python >= OLDEST_PYTHON
         else wrong(SECTION, text, f"Use Python {oldest} or newer"),
         _file(path, version),
+        *_noexec(path),
     ]
+
+
+def _noexec(path: Path) -> List[Finding]:
+    """Told only where the system refuses to start our file by itself; what we install does not do so."""
+    try:
+        refused = os.statvfs(path).f_flag & getattr(os, "ST_NOEXEC", 0)
+    except (OSError, AttributeError):  # Windows has no statvfs.
+        return []
+    text = f"The disk of {path} is mounted noexec: it does not start by its name alone"
+    return [unknown(SECTION, text, f"Start it so: python3 {shlex.quote(str(path))}")] if refused else []
 
 
 def _file(path: Path, version: str) -> Finding:

@@ -11,9 +11,10 @@ from companion.service import unitfile
 from tests.companion.service.conftest import ODD_NAMES
 from tests.fakes import supervisor
 
-PATHS = st.text(
-    st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from("\"'\\$%; {}a"), min_size=1, max_size=30
-).map(lambda name: "/" + name)
+PIECES = ("$$", "${HOME}", "$HOME", "%%", "%h", "\\", '"', "'", ";", " ", "{}")
+PATHS = st.lists(
+    st.characters(exclude_categories=("Cs", "Cc")) | st.sampled_from(PIECES), min_size=1, max_size=20
+).map(lambda pieces: "/" + "".join(pieces))
 
 
 def read(command: str, *assignments: str) -> "supervisor.Unit":

@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 import pytest
 
@@ -96,3 +96,21 @@ def test_a_state_folder_that_cannot_be_written_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found, _ = logs.check(load({"HOME": str(tmp_path / "file")}))
     assert states(found, "memory only") == [State.WRONG]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [(None, []), (BlockingIOError(), []), (OSError(37, "No locks available"), [State.UNKNOWN])],
+)
+def test_a_disk_without_locks_is_told(
+    answer: Optional[OSError], expected: List[State], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A held lock is a lock; the folder need not be there yet."""
+
+    def flock(fd: int, how: int) -> None:
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    found, _ = logs.check(settings)
+    assert states(found, "locks do not work") == expected

@@ -1,8 +1,10 @@
 """Python and our own file."""
 
 import hashlib
+import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -34,3 +36,18 @@ def test_an_old_python_is_wrong(tmp_path: Path) -> None:
     """With the version that is needed."""
     python, _ = program.check(tmp_path, "1", (3, 8, 9))
     assert python.state is State.WRONG and "3.9" in python.hint
+
+
+def test_a_disk_that_starts_nothing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the form that works there. Otherwise nothing is said."""
+    path = tmp_path / "my mdello.pyz"
+    path.touch()
+    assert len(program.check(path, "1")) == 2
+    monkeypatch.setattr(os, "ST_NOEXEC", 8, raising=False)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=8 | 2))
+    *_, told = program.check(path, "1")
+    assert told.state is State.UNKNOWN and "noexec" in told.text
+    assert told.hint == f"Start it so: python3 '{path}'"
+    path.unlink()
+    monkeypatch.undo()
+    assert len(program.check(path, "1")) == 2
