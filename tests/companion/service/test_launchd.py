@@ -147,10 +147,13 @@ def test_the_logs_of_a_companion_that_ran_stay(world: World) -> None:
     assert log.read_text() == "x" and not (world.home / "Library").exists()
 
 
-def test_a_bootstrap_that_comes_too_early_is_repeated(world: World) -> None:
+def test_a_bootstrap_that_comes_too_early_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """launchd is still busy with the old job."""
+    slept: List[float] = []
+    monkeypatch.setattr("companion.service.launchd.time.sleep", slept.append)
     world.environ["FAKE_MANAGER_ONCE"] = "bootstrap"
-    report = install(world.context())
+    report = launchd.install(world.context(), UID)
+    assert 0.5 in slept
     assert world.calls("launchctl") == [start(world)[0], start(world)[1], start(world)[1]]
     assert report.warnings == ()
 
