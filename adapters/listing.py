@@ -8,13 +8,14 @@ from adapters.contract import ReadReport
 
 
 def entries_of(folder: Path, report: ReadReport, is_root: bool = False) -> "List[os.DirEntry[str]]":
-    """What is in a folder, by name. One that is gone is empty, and is told only if it is the root."""
+    """What is in a folder, by name. One that is gone is empty; the root that is not there is told, for
+    the sessions may be elsewhere."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError as exc:  # below the root it was removed meanwhile
-        if is_root:
-            report.skipped.append((str(folder), exc.strerror or str(exc)))
+    except FileNotFoundError as exc:
+        if is_root:  # Below it, it was removed meanwhile.
+            report.unread(folder, exc)
     except OSError as exc:
         report.unread(folder, exc)
     return []

@@ -67,6 +67,8 @@ def read_session(
     reading = Reading(Needles(needles), cwd, report)
     try:
         with LineFile(path) as file, report.damage_in(path):
+            if not file.size_bytes:
+                report.unread(path, "it is empty")
             reading.read(file)
     except (OSError, ValueError) as exc:  # ValueError: a name with a NUL, from a foreign payload.
         report.unread(path, exc)

@@ -107,6 +107,8 @@ class Database:
 
     def _ways(self) -> Iterator[Tuple[bool, str]]:
         """(whether it is the last, options) of each way in which the file may be opened."""
+        if not os.path.isfile(self._real):  # A named pipe would be waited for.
+            raise Unreadable("it is no regular file" if os.path.lexists(self._real) else "it is not there")
         with Path(self._real).open("rb") as file:
             is_wal = file.read(_WAL_AT + 1)[_WAL_AT:] == _WAL
         if not is_wal:

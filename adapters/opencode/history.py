@@ -43,8 +43,7 @@ def session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterat
     try:
         os.stat(root)
     except OSError as exc:
-        report.skipped.append((str(root), exc.strerror or str(exc)))
-        report.incomplete |= not isinstance(exc, (FileNotFoundError, NotADirectoryError))
+        report.unread(root, exc)
         if root.suffix != ".db" or not _storages(root.parent, ReadReport()):
             return
     yield root
@@ -58,9 +57,12 @@ def read_sessions(
     sieve = Sieve(Needles(needles), report)
     with ExitStack() as open_until_read:
         index = Index(report)
-        for name in _databases(path):
+        databases, storages = _databases(path), _storages(folder, report)
+        if not databases and not storages:
+            report.unread(path, "no database is there, and no session files of older versions")
+        for name in databases:
             _add_database(name, sieve, index, open_until_read, report)
-        for storage in _storages(folder, report):
+        for storage in storages:
             index.add(Storage(storage, sieve, newer_than_s, report))
         families = index.families(newer_than_s * 1000)
         records = report.records

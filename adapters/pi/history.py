@@ -64,7 +64,7 @@ def read_session(
     if entries.lost:
         report.unread(path, f"{len(entries.lost)} calls of scripts that Pi did not keep in full")
     if not entries.session_id:
-        report.skipped.append((str(path), "no session header, so it is not known whose session it is"))
+        report.unread(path, "no session header, so it is not known whose session it is")
     return PastSession(entries.session_id, str(path), reading.newest.value, entries.candidates())
 
 

@@ -1,8 +1,10 @@
 """Rebuilds one agent's associations in the log from its past sessions.
 
 Replacement, not merging: what the agent's files tell is the truth about that agent. Events of other
-agents stay as they are and come first; of this one's, only what cannot be judged now is kept. The
-decision is one pure function, :func:`rebuild`.
+agents stay as they are and come first. Of this one's, sessions that are gone are dropped, except what
+cannot be judged now. A session that is still there loses no card: its file names the card by the place
+where it was then, and the card may have been renamed, moved or put into an archive. The decision is one
+pure function, :func:`rebuild`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -48,9 +50,9 @@ class Counts:
     added: int
     """Associations that the log did not have."""
     existing: int
-    """Associations that it had already."""
+    """Associations that it had already, of sessions that are still there."""
     purged: int
-    """Associations that it had and that no session tells of."""
+    """Associations that it had of sessions that are gone."""
     kept: int
     """The same, but kept because their cards, or some sessions, cannot be looked at now."""
 
@@ -125,26 +127,30 @@ def rebuild(
 ) -> Tuple[List[Association], Counts]:
     """(the new log, what changed).
 
-    The new log: every event of other agents, unchanged; events of this agent on hidden cards; one
-    record for each recovered card and session, in order of discovery. A recovered record is closed,
-    unless the log knows the session as open: then it keeps that status and its time.
+    The new log: every event of other agents, unchanged; events of this agent's sessions that are still
+    there, on cards that they do not lead to any more, and events on hidden cards; one record for each
+    recovered card and session, in order of discovery. A recovered record is closed, unless the log
+    knows the session as open: then it keeps that status and its time.
     """
     recovered, matched, found = _recover(harness, sessions, card_at, now)
     before = {event.key: event for event in old if event.harness == harness}
-    gone = {key for key in before if key not in recovered}
-    kept = {key for key in gone if is_hidden(before[key])}
+    here = {session.session_id for session in sessions if session.session_id}
+    elsewhere = {key for key, event in before.items() if key not in recovered and event.session_id in here}
+    gone = {key for key in before if key not in recovered and key not in elsewhere}
+    hidden = {key for key in gone if is_hidden(before[key])}
+    kept = elsewhere | hidden
     new = [event for event in old if event.harness != harness]
     new += [event for event in old if event.harness == harness and event.key in kept]
     new += [_with_old_status(record, before.get(key)) for key, record in recovered.items()]
-    existing = sum(key in before for key in recovered)
+    known = sum(key in before for key in recovered)
     return new, Counts(
         scanned=len(sessions),
         matched=matched,
         found=found,
-        added=len(recovered) - existing,
-        existing=existing,
-        purged=len(gone) - len(kept),
-        kept=len(kept),
+        added=len(recovered) - known,
+        existing=known + len(elsewhere),
+        purged=len(gone) - len(hidden),
+        kept=len(hidden),
     )
 
 

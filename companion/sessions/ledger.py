@@ -120,11 +120,16 @@ class Ledger:
         path = requested_path(body)
         if path is None or not isinstance(body, AnyMapping):
             return None
-        resolution = self._resolve(path)
+        try:
+            resolution = self._resolve(path)
+        except CardReadError:
+            self._follow_session(body, path)
+            raise
         if resolution.card is not None:
             return self._record(lambda card, updated_at: on_card(body, card, updated_at), resolution.card)
         if resolution.without_uuid is not None:
             self._remember_link(body, resolution.without_uuid)
+        self._follow_session(body, path)
         debug_event("association ignored", lambda: {"reason": "unknown_card", "path": path})
         return None
 
@@ -281,6 +286,21 @@ class Ledger:
             reason = f"invalid {exc}"
             debug_event("hook ignored", lambda: {"reason": reason})
         return []
+
+    def _follow_session(self, body: Mapping[str, object], path: str) -> None:
+        """A client names its cards by the places where they were when it met them. One that was renamed,
+        moved or removed since is still its session's, and has the status that is said of the old place.
+        """
+        try:
+            said = on_path(body, path, iso_utc(self._now()))
+        except InvalidAssociation:
+            return
+        event = Event(said.harness, said.session_id, said.status, said.session_file)
+        with self._lock:
+            held = self._book.held.of_session(said.harness, said.session_id)
+        for association in held:
+            if association.status is not said.status:
+                self._record_again(association, event, [])
 
     def _record_again(self, held: Association, event: Event, failures: List[CardReadError]) -> None:
         """Record an event on a card that its session has already.

@@ -139,6 +139,14 @@ def test_missing_transcript_has_no_cards(tmp_path: Path) -> None:
     assert report.skipped == [(str(tmp_path / "none.jsonl"), "No such file or directory")]
 
 
+def test_an_empty_transcript_is_told(tmp_path: Path) -> None:
+    """Whose it was nobody knows."""
+    path = tmp_path / "t.jsonl"
+    path.touch()
+    session, report = read(path)
+    assert (session.session_id, report.skipped, report.incomplete) == ("", [(str(path), "it is empty")], True)
+
+
 def test_call_without_result_adds_nothing(tmp_path: Path) -> None:
     """An interrupted edit did not happen."""
     session, _ = read(write(tmp_path / "t.jsonl", prompt("hello"), call(BOARD + "/a.md")))
@@ -372,11 +380,11 @@ def test_window_includes_its_edge(tmp_path: Path) -> None:
 
 
 def test_missing_root_is_said(tmp_path: Path) -> None:
-    """An agent that never ran here has no sessions, which is told and no error."""
+    """The agent never ran here, or it keeps its sessions elsewhere: told, and nothing is concluded."""
     report = ReadReport()
     assert list(transcript.session_files(tmp_path / "none", 0, report)) == []
     assert report.skipped == [(str(tmp_path / "none"), "No such file or directory")]
-    assert not report.incomplete
+    assert report.incomplete
 
 
 @as_root_only

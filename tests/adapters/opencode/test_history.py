@@ -152,14 +152,15 @@ def test_folder_of_the_message_then_of_the_session(tmp_path: Path) -> None:
 
 
 def test_missing_stores(tmp_path: Path) -> None:
-    """OpenCode was never here, or its database is not: told, no session, no loss."""
+    """OpenCode was never here, or keeps its sessions elsewhere: told, and nothing is concluded."""
     for root in (tmp_path / "none", tmp_path / "opencode.db"):
         sessions, report = read(root)
         assert sessions == []
         assert report.skipped == [(str(root), "No such file or directory")]
-        assert not report.incomplete
+        assert report.incomplete
     sessions, report = read(tmp_path)
-    assert (sessions, report.skipped) == ([], [])
+    reason = "no database is there, and no session files of older versions"
+    assert (sessions, report.skipped, report.incomplete) == ([], [(str(tmp_path), reason)], True)
 
 
 def test_old_files_beside_a_named_database(tmp_path: Path) -> None:

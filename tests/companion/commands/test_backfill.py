@@ -439,10 +439,10 @@ def test_store_that_cannot_be_read_costs_no_association(place: Place) -> None:
 
 
 def test_session_that_cannot_be_read_costs_no_association(place: Place) -> None:
-    """Nor a part of it: here, what a session's sub-agents did."""
+    """Nor a part of it: here, what a session's sub-agents did. Whose it was nobody knows."""
     card = place.card("one", "u-1")
     place.session("s", "hello")
-    place.record(cardUuid="u-1", cardPath=str(card), sessionId="s")
+    place.record(cardUuid="u-1", cardPath=str(card), sessionId="another")
     before = place.records()
     (place.sessions / "s").mkdir()
     logs = place.sessions / "s" / "subagents"

@@ -154,10 +154,10 @@ def test_moved_card_keeps_its_record() -> None:
 
 
 def test_association_of_an_unavailable_board_is_kept() -> None:
-    """A board that is gone for the moment costs no link; cards that are seen are purged as ever."""
+    """A board that is gone for the moment costs no link; on cards that are seen they go as ever."""
     only_one = {path: card for path, card in CARDS.items() if path.startswith("/one/")}
     finder = Finder(only_one, (("/two", "No such file or directory"),))
-    hidden = [event("c", status=Status.RUNNING), event("c", status=Status.IDLE)]
+    hidden = [event("c", "s8", status=Status.RUNNING), event("c", "s8", status=Status.IDLE)]
     other = event("c", "s9", harness="claude")
     log = Log(event("b", "s7"), *hidden, other)
     counts = run(log, past("s1", "/one/a.md", "/two/c.md"), finder=finder)
@@ -178,9 +178,9 @@ def test_legacy_record_on_an_unavailable_board_is_kept_by_its_path() -> None:
 
 def test_without_boards_nothing_is_purged() -> None:
     """Nothing can be judged then."""
-    log = Log(event("a"))
+    log = Log(event("a", "s7"))
     counts = run(log, past("s1"), finder=Finder({}), any_boards=False)
-    assert (counts.kept, counts.purged, log.events) == (1, 0, [event("a")])
+    assert (counts.kept, counts.purged, log.events) == (1, 0, [event("a", "s7")])
 
 
 def test_what_stood_in_the_way_is_remembered_and_asked_once() -> None:
@@ -192,6 +192,18 @@ def test_what_stood_in_the_way_is_remembered_and_asked_once() -> None:
     assert cards.unreadable == {"/one/locked.md": "Permission denied"}
     assert list(cards.without_uuid) == ["/one/plain.md"]
     assert finder.asked == ["/one/locked.md", "/one/plain.md", "/one/a.md"]
+
+
+def test_a_session_that_is_still_there_loses_no_card() -> None:
+    """Its file names the card by the place where it was then. Renamed, archived, reached through a link:
+    all of it, and its whole history, stays; deleted cards are for the companion to drop."""
+    moved = [event("a", "s1", status=status) for status in (Status.RUNNING, Status.READY_FOR_REVIEW)]
+    unnamed, other, gone = event("b", "s2"), event("a", "s9", "claude"), event("a", "s3")
+    log = Log(*moved, gone, other, unnamed)
+    counts = run(log, past("s1", "/one/old name.md", "/two/c.md"), past("s2"))
+    assert counts == Counts(scanned=2, matched=1, found=1, added=1, existing=2, purged=1, kept=0)
+    assert log.events[:4] == [other, *moved, unnamed]
+    assert [each.key for each in log.events[4:]] == [("u-c", "pi", "s1")]
 
 
 def test_log_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """``/associations``."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -112,6 +113,36 @@ def test_a_file_outside_boards_is_ignored(world: World, tmp_path: Path) -> None:
     """Whatever its other fields hold."""
     outside = world.make_card(tmp_path / "outside.md", "card-x")
     assert post(world, {"cardPath": outside, "status": 5}).json() == IGNORED
+
+
+@pytest.mark.parametrize(
+    "fate", ["renamed", "renamed and seen", "archived", "deleted", "broken", "unreadable"]
+)
+def test_a_card_that_is_not_where_it_was_keeps_up_with_its_session(world: World, fate: str) -> None:
+    """Clients go on naming the old place. Other sessions on the card are none of their business."""
+    post(world, report(world.card_a))
+    post(world, report(world.card_a, sessionId="other"))
+    card = Path(world.card_a)
+    if fate in ("deleted", "unreadable"):
+        card.unlink()
+    elif fate == "broken":
+        card.write_text("---\nuuid: [\n---\n")
+    else:
+        (card.parent / "archive").mkdir()
+        card.rename(card.parent / ("archive" if fate == "archived" else "") / "elsewhere.md")
+    if fate == "renamed and seen":
+        world.ledger.reconcile()
+    if fate == "unreadable":
+        os.mkfifo(card)
+    answer = post(world, report(str(card), status="ready_for_review"))
+    assert answer.status == 400 if fate == "unreadable" else answer.json() == IGNORED
+    assert [(each["sessionId"], each["status"]) for each in held(world)] == [
+        ("s1", "ready_for_review"),
+        ("other", "running"),
+    ]
+    post(world, report("relative.md", status="closed"))
+    post(world, report(str(card), status="asleep"))
+    assert held(world)[0]["status"] == "ready_for_review"
 
 
 @pytest.mark.parametrize(
