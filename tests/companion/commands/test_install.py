@@ -302,9 +302,12 @@ def test_no_answer_installs_nothing(answers: str, words: str, questioned: Any) -
     assert list(questioned.home.iterdir()) == []
 
 
-def test_installers_get_absolute_paths(tmp_path: Path) -> None:
+def test_installers_get_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relative PATH entry must not end up in a hook."""
+    (tmp_path / "curl").touch(0o755)
+    monkeypatch.chdir(tmp_path)
     context = install.context_for(settings.load({"HOME": str(tmp_path), "PATH": "."}))
+    assert context.which("curl") == str(tmp_path / "curl")
     assert context.program.is_absolute() and os.path.isabs(context.interpreter)
     assert context.which("no-such-program") is None
     assert context.transport == ""

@@ -1,5 +1,7 @@
 """Is the installed service the one that would be installed now?"""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import List, Tuple
 
 from companion.service import judgement
@@ -38,6 +40,13 @@ def test_what_is_gone_or_another_one_is_named(world: World) -> None:
     assert judge(world, [python, str(world.program)], ("GH_PATH", "/gone/gh"), ("OTHER_PATH", "/gone")) == [
         "GH_PATH is /gone/gh, which is gone"
     ]
+
+
+def test_what_cannot_be_compared_is_no_complaint(world: World) -> None:
+    """Of ourselves nothing may be left to look at."""
+    context = replace(world.context(), interpreter="/gone/py", program=Path("/gone/mdello.pyz"))
+    verdict = judgement.judge(context, [world.tool("python"), str(world.program)], [])
+    assert verdict.wrong == ()
 
 
 def test_tools_that_were_chosen_then_are_no_difference(world: World) -> None:
