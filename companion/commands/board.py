@@ -45,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
 
     settings = load(os.environ)
     boards = open_boards(settings)
+    if args.action in ("init", "add", "remove"):
+        _demand_configuration(boards)
     if args.action == "init":
         return _init(boards, args.folder)
     if args.action == "add":
@@ -54,6 +56,13 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "remove":
         return _remove(boards, settings, args.board)
     return _repair(boards, args, _busy_on(settings, args.force))
+
+
+def _demand_configuration(boards: "Boards") -> None:
+    """CompanionError when it cannot be read: saved now, it would lack the other boards and settings."""
+    boards.registry.boards()
+    if boards.config.problem is not None:
+        raise CompanionError(f"{boards.config.problem}. Mend it, or move it away. Nothing was changed.")
 
 
 def _init(boards: "Boards", folder: str) -> int:

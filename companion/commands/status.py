@@ -161,7 +161,7 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
     if homeless:
         lines += ["Not on a registered board:", *_board_lines(homeless, now_s)]
     lines += _without_uuid_lines(overview)
-    lines += [f"Could not read {problem}" for problem in overview.problems]
+    lines += [f"Could not be read: {problem}" for problem in overview.problems]
     if overview.unsaved:
         what = "1 event is" if overview.unsaved == 1 else f"{overview.unsaved} events are"
         lines.append(f"{what} in memory only: the log cannot be written; see mdello.pyz doctor")
@@ -200,7 +200,7 @@ def _companion_line(overview: Overview, settings: Settings) -> str:
         return f"The companion is running at {settings.endpoint}."
     if overview.running == "free":
         return "The companion is not running: statuses are as of its end. Start it: mdello.pyz serve"
-    return f"Port {settings.port} is held by something else; see mdello.pyz doctor"
+    return f"Port {settings.port} is held by something that does not answer as a companion; see mdello.pyz doctor"
 
 
 def _age(updated_at: str, now_s: float) -> str:

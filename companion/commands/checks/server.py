@@ -39,7 +39,10 @@ def check(port: int, path: Path, version: str) -> Served:
         return Served([wrong(SECTION, text, _OTHER_PORT)], None)
     if holder is client.Holder.FOREIGN:
         text = f"Port {port} is held by another program, which does not answer as a companion"
-        hint = f"See who it is: lsof -nP -iTCP:{port} -sTCP:LISTEN. {_OTHER_PORT}"
+        hint = (
+            f"See who it is: lsof -nP -iTCP:{port} -sTCP:LISTEN. A companion that hangs has to be ended, and"
+            f" started anew. Something else: {_OTHER_PORT}"
+        )
         return Served([wrong(SECTION, text, hint)], None)
     try:
         health = client.get_json(port, "/health", REQUEST_TIMEOUT_S)

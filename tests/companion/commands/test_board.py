@@ -82,8 +82,9 @@ def test_a_board_that_cannot_be_registered_is_told(mdello: Mdello) -> None:
     """A configuration that cannot be saved would be forgotten with this process."""
     (mdello.home / ".config").write_text("in the way")
     done = mdello("board", "init", "board")
-    assert done.returncode == 1
-    assert "Cannot save" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "companion.json: Not a directory" in done.stderr
+    assert not (mdello.home / "board").exists()
 
 
 def test_add_registers_an_existing_board(mdello: Mdello) -> None:
@@ -156,6 +157,12 @@ def test_a_broken_configuration_is_told(mdello: Mdello, folder: Path) -> None:
     config = mdello.home / ".config" / "mdello" / "companion.json"
     config.write_text("{")
     assert str(config) in mdello("board", "list").stderr
+    before = list(mdello.home.rglob("*"))
+    for action in (["init", "new"], ["add", str(folder)], ["remove", str(folder)]):
+        done = mdello("board", *action)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"{config}: it is not JSON") and "Nothing was changed" in done.stderr
+    assert config.read_text() == "{" and list(mdello.home.rglob("*")) == before
 
 
 def test_remove_forgets_a_board_and_keeps_its_files(mdello: Mdello, folder: Path) -> None:

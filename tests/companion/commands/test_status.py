@@ -74,8 +74,8 @@ def test_what_cannot_be_read_is_said(mdello: Mdello, board: Path) -> None:
     log.write_text("{torn\n", encoding="utf-8")
     board.rename(board.with_name("moved"))
     text = mdello("status").stdout
-    assert f"Could not read {log}: 1 damaged line" in text
-    assert f"Could not read {board}" in text
+    assert f"Could not be read: {log}: 1 damaged line" in text
+    assert f"Could not be read: {board}" in text
 
 
 def test_json_is_complete_and_ascii(mdello: Mdello, board: Path, make_card: MakeCard) -> None:
