@@ -10,10 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import List, Mapping
 
-from companion.core import logs
+from companion.core import logs, signals
 from companion.core.errors import CompanionError
 from companion.core.settings import Settings, load
-from companion.core.signals import StopSignals
 from companion.service import logfiles, sockets
 
 # A starter that finds the port taken waits this long for the holder to say who it is: of several
@@ -58,12 +57,12 @@ def _serve(settings: Settings, demo: bool) -> int:
             raise CompanionError(f"Cannot listen on 127.0.0.1:{settings.port}: {exc.strerror}") from exc
         return _port_taken(settings.port, demo)
     companion.start()
-    with StopSignals(stop_signals()) as stop:
+    with signals.heard(stop_signals()) as stopped:
         print(f"Mdello companion listening at http://127.0.0.1:{companion.server.port}", flush=True)
         for line in companion.advice():
             print(line, file=sys.stderr, flush=True)
         try:
-            companion.serve_until(stop.wait)
+            companion.serve_until(stopped)
         finally:
             companion.stop()
     lost = companion.unsaved()

@@ -7,46 +7,32 @@ Here the handlers do nothing. For each signal the interpreter itself writes a by
 byte is waited for.
 """
 
+import contextlib
 import select
 import signal
 import socket
-from types import TracebackType
-from typing import Any, Dict, Optional, Sequence, Type
+from typing import Callable, Iterator, Optional, Sequence
 
 
-class StopSignals:
-    """Within a ``with`` block, on the main thread: signals do not end the process but :meth:`wait`.
+@contextlib.contextmanager
+def heard(numbers: Sequence[int]) -> Iterator[Callable[[Optional[float]], bool]]:
+    """Within the block, on the main thread: these signals do not end the process.
 
-    Afterwards they do again what they did before.
+    Yields a function that waits for the first of them, at most so many seconds (None: for ever), and
+    says whether one has come. Afterwards they do again what they did before.
     """
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self._numbers = numbers
-        self._heard, self._told = socket.socketpair()
-        self._told.setblocking(False)  # The interpreter must never wait in it.
-        self._before: Dict[int, Any] = {}  # None for a handler that was not set by Python.
-        self._wakeup_before = -1
-
-    def __enter__(self) -> "StopSignals":
-        self._wakeup_before = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
-        self._before = {number: signal.signal(number, _heard_elsewhere) for number in self._numbers}
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        signal.set_wakeup_fd(self._wakeup_before)
-        self._heard.close()
-        self._told.close()
-
-    def wait(self, timeout_s: Optional[float] = None) -> bool:
-        """Whether a signal has come; waits for the first one, at most ``timeout_s``."""
-        return bool(select.select([self._heard], [], [], timeout_s)[0])
+    ear, mouth = socket.socketpair()
+    with ear, mouth:
+        mouth.setblocking(False)  # The interpreter must never wait in it.
+        wakeup = signal.set_wakeup_fd(mouth.fileno(), warn_on_full_buffer=False)
+        before = {number: signal.signal(number, _heard_elsewhere) for number in numbers}
+        try:
+            yield lambda timeout_s: bool(select.select([ear], [], [], timeout_s)[0])
+        finally:
+            for number, handler in before.items():
+                # None stands for a handler that was not set by Python.
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            signal.set_wakeup_fd(wakeup)
 
 
 def _heard_elsewhere(*_: object) -> None:

@@ -8,7 +8,7 @@ from typing import List
 
 import pytest
 
-from companion.core.signals import StopSignals
+from companion.core.signals import heard
 
 NUMBERS = [signal.SIGUSR1, signal.SIGUSR2]
 
@@ -16,37 +16,37 @@ NUMBERS = [signal.SIGUSR1, signal.SIGUSR2]
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_signal_ends_the_wait_for_good(number: int) -> None:
     """Before it there is nothing to hear; afterwards it stays heard, also by who asks late."""
-    with StopSignals(NUMBERS) as stop:
-        assert not stop.wait(0)
+    with heard(NUMBERS) as stopped:
+        assert not stopped(0)
         os.kill(os.getpid(), number)
-        assert stop.wait() and stop.wait(0) and stop.wait(5)
+        assert stopped(None) and stopped(0) and stopped(5)
 
 
 def test_a_signal_that_another_thread_gets_is_heard() -> None:
     """The system may hand it to any thread."""
-    with StopSignals(NUMBERS) as stop:
+    with heard(NUMBERS) as stopped:
         threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)).start()
-        assert stop.wait(30)
+        assert stopped(30)
 
 
 def test_a_flood_of_signals_does_no_harm() -> None:
     """More than the pipe can hold."""
-    with StopSignals(NUMBERS) as stop:
+    with heard(NUMBERS) as stopped:
         for _ in range(100_000):
             signal.raise_signal(signal.SIGUSR1)
-        assert stop.wait(0)
+        assert stopped(0)
 
 
 def test_afterwards_all_is_as_before() -> None:
     """Whoever had a handler has it again, and the byte of the interpreter goes where it went."""
-    heard: List[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
+    came: List[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: came.append(number))
     try:
         wakeup = signal.set_wakeup_fd(-1)
-        with StopSignals(NUMBERS):
+        with heard(NUMBERS):
             os.kill(os.getpid(), signal.SIGUSR1)
         os.kill(os.getpid(), signal.SIGUSR1)
-        assert heard == [signal.SIGUSR1]
+        assert came == [signal.SIGUSR1]
         assert signal.set_wakeup_fd(wakeup) == -1
         assert signal.getsignal(signal.SIGUSR2) is signal.SIG_DFL
     finally:
@@ -56,7 +56,7 @@ def test_afterwards_all_is_as_before() -> None:
 def test_a_signal_at_any_moment_is_heard() -> None:
     """Also in the middle of the call that begins to wait: with an Event some of these wait for ever."""
     for number in range(300):
-        with StopSignals(NUMBERS) as stop:
+        with heard(NUMBERS) as stopped:
             pauses_s = number % 30 / 10_000
 
             def tell(pause_s: float = pauses_s) -> None:
@@ -65,5 +65,5 @@ def test_a_signal_at_any_moment_is_heard() -> None:
 
             teller = threading.Thread(target=tell)
             teller.start()
-            assert stop.wait(30)
+            assert stopped(30)
             teller.join()
