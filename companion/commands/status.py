@@ -200,7 +200,8 @@ def _companion_line(overview: Overview, settings: Settings) -> str:
         return f"The companion is running at {settings.endpoint}."
     if overview.running == "free":
         return "The companion is not running: statuses are as of its end. Start it: mdello.pyz serve"
-    return f"Port {settings.port} is held by something that does not answer as a companion; see mdello.pyz doctor"
+    held = f"Port {settings.port} is held by something that does not answer as a companion"
+    return f"{held}; see mdello.pyz doctor"
 
 
 def _age(updated_at: str, now_s: float) -> str:
