@@ -26,6 +26,11 @@ settings.load_profile("house")
 Interpreter = Tuple[Tuple[int, int], str]
 
 
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """The tests of the real agents begin first: they are the longest, and the others fill the gaps."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Let HOME be below a plain file, where not even root can make anything by mistake."""

@@ -10,14 +10,15 @@ import sys
 import zlib
 from pathlib import Path
 from types import ModuleType
+from typing import List
 
 import pytest
 
 from tests.conftest import REAL_ENVIRON, ROOT
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_script", ROOT / "build.py")
+def _load(folder: Path = ROOT) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("build_script", folder / "build.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -27,80 +28,76 @@ def _load() -> ModuleType:
 build = _load()
 
 
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repository's sources in another folder, whose name is a trying one; built there."""
-    folder = tmp_path_factory.mktemp("build") / "an other's föld er"
-    folder.mkdir()
+@pytest.fixture
+def checkout(tmp_path: Path, pyz: Path) -> Path:
+    """The repository's sources in another folder, whose name is a trying one, and what was built of them."""
+    folder = tmp_path / "an other's föld er"
+    (folder / "dist").mkdir(parents=True)
     for name in ("build.py", "mdello.py"):
         shutil.copy(ROOT / name, folder)
     for name in ("adapters", "companion"):
         shutil.copytree(ROOT / name, folder / name)
-    built_in(folder)
+    shutil.copy(pyz, folder / "dist")
     return folder
 
 
-@pytest.fixture
-def checkout(first: Path, tmp_path: Path) -> Path:
-    """A copy of that folder, with what was built there."""
-    return Path(shutil.copytree(first, tmp_path / "checkout"))
+def another_python() -> str:
+    """The oldest Python that is not this one and has the same zlib; this one when there is none."""
+    ask = ["-c", "import zlib; print(zlib.ZLIB_RUNTIME_VERSION)"]
+    for python in build.find_pythons():
+        if python.version[:2] != sys.version_info[:2]:
+            said = subprocess.run([python.path, *ask], capture_output=True, text=True).stdout
+            if said.strip() == zlib.ZLIB_RUNTIME_VERSION:
+                return str(python.path)
+    return sys.executable
 
 
-def built_in(folder: Path, **environ: str) -> bytes:
-    """The bytes of the file that the script makes in a folder."""
-    subprocess.run(
-        [sys.executable, str(folder / "build.py"), "build"],
-        env={**REAL_ENVIRON, **environ},
-        cwd=folder.parent,
-        check=True,
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-    )
-    return (folder / "dist" / "mdello.pyz").read_bytes()
+def test_the_same_bytes_everywhere(checkout: Path, pyz: Path) -> None:
+    """Whatever the folder, Python, file modes, times, leftovers, locale, time zone and variables are.
 
-
-def test_two_folders_give_the_same_bytes(first: Path, checkout: Path) -> None:
-    """Whatever the folder, file modes, times, leftovers, locale, time zone and variables are."""
+    What was built is not built again without need.
+    """
     for path in checkout.rglob("*.py"):
         path.chmod(0o700)
         os.utime(path, (1_000_000_000, 1_000_000_000))
     (checkout / "companion" / "__pycache__").mkdir(exist_ok=True)
     (checkout / "companion" / "__pycache__" / "left.pyc").write_bytes(b"left over")
     (checkout / "companion" / ".hidden.swp").write_bytes(b"left over")
-    second = built_in(
-        checkout,
-        TZ="Asia/Tokyo",
-        LC_ALL="C",
-        SOURCE_DATE_EPOCH="1700000000",
-        PYTHONHASHSEED="7",
-        PYTHONPATH=str(first),
-        SHIV_ROOT="/nonexistent",
-    )
-    assert second == (first / "dist" / "mdello.pyz").read_bytes()
+    trying = {
+        "TZ": "Asia/Tokyo",
+        "LC_ALL": "C",
+        "SOURCE_DATE_EPOCH": "1700000000",
+        "PYTHONHASHSEED": "7",
+        "PYTHONPATH": str(ROOT),
+        "SHIV_ROOT": "/nonexistent",
+    }
+    shutil.rmtree(checkout / "dist")
+    command = [another_python(), str(checkout / "build.py"), "build"]
+    environ = {**REAL_ENVIRON, **trying}
+    for more in ([], ["--if-needed"]):
+        done = subprocess.run(
+            [*command, *more], env=environ, cwd=checkout.parent, check=True, capture_output=True, text=True
+        )
+        assert ("bytes, compiled for" in done.stderr) == (not more)
+    assert (checkout / "dist" / "mdello.pyz").read_bytes() == pyz.read_bytes()
 
 
-def test_the_python_that_runs_the_script_does_not_matter(checkout: Path) -> None:
-    """The oldest one makes the same file (with the same zlib below it)."""
-    before = (checkout / "dist" / "mdello.pyz").read_bytes()
-    oldest = build.find_pythons()[0].path
-    ask = [oldest, "-c", "import zlib; print(zlib.ZLIB_RUNTIME_VERSION)"]
-    if subprocess.run(ask, capture_output=True, text=True).stdout.strip() != zlib.ZLIB_RUNTIME_VERSION:
-        pytest.skip("the oldest Python here compresses with another zlib")
-    subprocess.run([oldest, str(checkout / "build.py")], env=REAL_ENVIRON, check=True, capture_output=True)
-    assert (checkout / "dist" / "mdello.pyz").read_bytes() == before
-
-
-def test_a_second_build_is_not_made_without_need(checkout: Path) -> None:
-    """``--if-needed`` looks at contents; a changed source is noticed."""
-    command = [sys.executable, str(checkout / "build.py"), "build", "--if-needed"]
-    said = []
-    for change in (False, True):
-        if change:
-            with (checkout / "mdello.py").open("a") as handle:
-                handle.write("\nCHANGED = 1\n")
-        done = subprocess.run(command, env=REAL_ENVIRON, check=True, capture_output=True, text=True)
-        said.append("bytes, compiled for" in done.stderr)
-    assert said == [False, True]
+@pytest.mark.parametrize("change", ["nothing", "a source", "the script", "the Pythons", "no file"])
+def test_a_build_is_made_when_needed(checkout: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    """``--if-needed`` looks at contents, and at the Pythons that are compiled for."""
+    copy = _load(checkout)
+    pythons = [copy.Python((3, minor, 1), f"0{minor}", f"/bin/python3.{minor}") for minor in (9, 13)]
+    copy.BUILT_FROM.write_text(copy._fingerprint(pythons), "utf-8")
+    made: List[object] = []
+    monkeypatch.setattr(copy, "build", made.append)
+    if change in ("a source", "the script"):
+        with (checkout / ("mdello.py" if change == "a source" else "build.py")).open("a") as handle:
+            handle.write("\nCHANGED = 1\n")
+    elif change == "no file":
+        copy.PYZ.unlink()
+    wanted = pythons[:-1] if change == "the Pythons" else pythons
+    copy.build_if_needed(wanted)
+    assert made == ([] if change == "nothing" else [wanted])
 
 
 def test_the_file_that_is_there_stays_when_a_build_fails(checkout: Path) -> None:
