@@ -395,7 +395,7 @@ def pytest(python: Python, arguments: List[str]) -> int:
     program = environment("test", python, TESTERS_39 if python.version < (3, 10) else TESTERS)
     arguments = ["-n", str(2 * (os.cpu_count() or 1)), "--dist", "worksteal", *arguments]
     say(f"Python {'.'.join(map(str, python.version))}: pytest {' '.join(arguments)}")
-    folder = tempfile.mkdtemp(prefix="mdello-test-")
+    folder = tempfile.mkdtemp(prefix="test-files-")
     command = [str(program), "-m", "pytest", "--basetemp", os.path.join(folder, "files"), *arguments]
     status = subprocess.run(command, cwd=ROOT, env=_clean_env(MDELLO_PYZ=str(PYZ))).returncode
     no_tests = 5
