@@ -1,6 +1,7 @@
 """What every test stands on: the real home, configuration, port and terminal are out of reach."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -45,6 +46,8 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # A companion started without a port of its own would then not start, instead of serving
     # the user's real agents.
     os.environ["MDELLO_COMPANION_PORT"] = "none-in-tests"
+    # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     os.environ.clear()
     os.environ.update(kept)
