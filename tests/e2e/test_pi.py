@@ -291,7 +291,8 @@ def test_a_reload_while_the_companion_is_away_ends_with_the_newest(pi_world: PiW
 
 # --- what the person sees -------------------------------------------------------------------------
 
-VOLATILE = {"id", "parentId", "timestamp", "responseId", "toolCallId", "durationMs", "cwd", "cost"}
+VOLATILE = {"id", "parentId", "timestamp", "responseId", "toolCallId", "cwd", "cost"}
+VOLATILE |= {"durationMs", "wall_time_seconds"}
 _CHANGING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.-]+Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|(?:msg|toolu)_\d+(?:_\d+)?"
