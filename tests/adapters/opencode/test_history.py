@@ -183,7 +183,7 @@ def test_database_that_cannot_be_read_hides_no_others(tmp_path: Path) -> None:
     assert [session.session_id for session in sessions] == [IDS["1.1.65"]]
     assert report.skipped == [
         (str(tmp_path / "opencode.db"), "file is not a database"),
-        (str(tmp_path / "opencode-odd.db"), "No such file or directory"),
+        (str(tmp_path / "opencode-odd.db"), "it is not there"),
     ]
     assert report.incomplete
 
