@@ -226,7 +226,9 @@ def untimed(tree: Tree) -> Dict[str, Tuple[str, int, bytes]]:
     steps=st.lists(st.tuples(st.sampled_from(ALL), st.booleans()), max_size=8),
     out=st.permutations(ALL),
 )
-@example("not meant", {".claude": b""}, [("service", True), ("claude", True)], ALL)
+@example(
+    environment="not meant", wanted={".claude": b""}, steps=[("service", True), ("claude", True)], out=ALL
+)
 def test_any_home_is_the_same_after_uninstalling(
     environment: str,
     wanted: Dict[str, Optional[bytes]],
