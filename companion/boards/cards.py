@@ -60,7 +60,8 @@ class Scan:
     cards: Dict[str, Card] = field(default_factory=dict)
     """By uuid, in order of boards and names; on duplicates the later one."""
     complete: bool = True
-    """Whether every board and file could be read: only then is a card not listed really gone."""
+    """Whether every board and file, and every head that there is, could be read: only then is a card
+    not listed really gone."""
     problems: Tuple[Tuple[str, str], ...] = ()
     """(path, reason) of boards and files that could not be read."""
     without_uuid: Tuple[Tuple[str, str], ...] = ()
@@ -74,6 +75,8 @@ class _Head(NamedTuple):
 
     uuid: Optional[str]
     why_none: str
+    broken: bool
+    """It may well be a card, though not now."""
 
 
 class CardFinder:
@@ -131,6 +134,7 @@ class CardFinder:
                 continue
             if head.uuid is None:
                 tally.without_uuid.append((path, head.why_none))
+                tally.broken |= head.broken
             else:
                 tally.add(Card(head.uuid, path, board.uuid))
 
@@ -154,7 +158,7 @@ class CardFinder:
             return known[1]
         opened, data = _read(path)
         front = read_front_matter(data)
-        head = _Head(uuid_of(front), why_no_uuid(front))
+        head = _Head(uuid_of(front), why_no_uuid(front), front.is_broken)
         with self._lock:
             if opened is None:
                 self._heads.pop(path, None)
@@ -171,6 +175,7 @@ class _Tally:
     def __init__(self) -> None:
         self.problems: List[Tuple[str, str]] = []
         self.without_uuid: List[Tuple[str, str]] = []
+        self.broken = False
         self._found: Dict[str, List[Card]] = {}
 
     def add(self, card: Card) -> None:
@@ -179,7 +184,7 @@ class _Tally:
     def result(self) -> Scan:
         return Scan(
             cards={uuid: cards[-1] for uuid, cards in self._found.items()},
-            complete=not self.problems,
+            complete=not (self.problems or self.broken),
             problems=tuple(self.problems),
             without_uuid=tuple(self.without_uuid),
             duplicates=tuple(

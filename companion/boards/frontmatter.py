@@ -26,6 +26,7 @@ _JS_SPACE = (
 )
 _OPENING = re.compile(rb"---\r?\n")
 _CLOSING = b"\n---"
+_NO_BLOCK = "it has no front matter"
 _NEAR_OPENING = re.compile(rb"\s*---[ \t]*\r?(?:\n|\Z|(?<=\r))")
 
 
@@ -48,6 +49,11 @@ class FrontMatter:
     """Why there is nothing to read, in words for people; None when the block is fine."""
     body_start: int = 0
     """Byte offset of what follows the block; 0 when there is none."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether something stands there that cannot be read: whose card this is, is not known."""
+        return self.problem not in (None, _NO_BLOCK)
 
 
 def trimmed(text: str) -> str:
@@ -137,7 +143,7 @@ def _why_no_block(data: bytes) -> str:
         return "its front matter is empty or never closed by ---"
     if _NEAR_OPENING.match(data) is not None:
         return "its first line is not exactly ---"
-    return "it has no front matter"
+    return _NO_BLOCK
 
 
 def _field(value: Value) -> FieldValue:

@@ -115,6 +115,7 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
             log=log,
             cards=cards,
             now=iso_utc(now_s),
+            root=root,
             any_boards=bool(registered),
             all_read=not (past.report.incomplete or understood_nothing(past.report)),
         )
@@ -175,7 +176,7 @@ def _notes(result: Result) -> List[str]:
     if result.counts.kept:
         kept = _number(result.counts.kept, "association")
         unread = report.incomplete or blind
-        why = "not all sessions could be read" if unread else "their cards cannot be looked at now"
+        why = "not all sessions could be read" if unread else "their cards or files cannot be judged now"
         lines.append(f"Kept {kept} without a session: {why}.")
     if result.without_uuid:
         lines.append("Worked on, but without a uuid (mdello.pyz board repair, then backfill again):")

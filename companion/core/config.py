@@ -5,18 +5,22 @@ The file is a JSON object in which we own four keys (``boards``, ``autofocus``,
 changes go through :meth:`ConfigFile.change`: lock, read again, change, replace.
 """
 
+import glob
 import json
+import logging
 import math
 import os
 import re
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Dict, Optional, Tuple
+from typing import Callable, Dict, List, Optional, Tuple
 from urllib.parse import urlsplit
 
 from companion.core.errors import StorageError
 from companion.core.files import ensure_private_dir, locked, write_atomically
+
+_log = logging.getLogger(__name__)
 
 JsonObject = Dict[str, object]
 
@@ -24,6 +28,8 @@ DEFAULT_WEB_ORIGIN = "https://subdavis.github.io"
 
 # Characters that no host has; the brackets of an IPv6 address are gone by then.
 _NO_HOST = re.compile(r"[\x00-\x20\x7f\"#%/<>?@\[\]\\^`{|}]")
+
+_ASIDE = ".unreadable-"
 
 _LEGACY_ENRICHMENT = ("githubLinkEnrichment", "jiraLinkEnrichment")
 
@@ -96,8 +102,13 @@ class ConfigFile:
         self._unsaved = True
 
     def _set_aside(self) -> None:
-        aside = self.path.with_name(f"{self.path.name}.unreadable-{int(time.time())}")
+        aside = self.path.with_name(f"{self.path.name}{_ASIDE}{int(time.time())}")
         write_atomically(aside, self.path.read_bytes())
+        _log.warning("%s; it is kept as %s", self.problem, aside)
+
+    def set_aside(self) -> List[Path]:
+        """Older contents that could not be parsed, oldest first."""
+        return sorted(self.path.parent.glob(f"{glob.escape(self.path.name)}{_ASIDE}*"))
 
     def _stat(self) -> Optional[Tuple[int, int, int, int]]:
         try:

@@ -7,7 +7,9 @@ where it was then, and the card may have been renamed, moved or put into an arch
 pure function, :func:`rebuild`.
 """
 
+import os
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Callable, Dict, Iterable, List, Optional, Protocol, Sequence, Tuple
 
 from adapters.contract import PastSession, Status
@@ -54,7 +56,8 @@ class Counts:
     purged: int
     """Associations that it had of sessions that are gone."""
     kept: int
-    """The same, but kept because their cards, or some sessions, cannot be looked at now."""
+    """The same, but kept because their cards, or some sessions, cannot be looked at now, or because the
+    session's file is still there, in a folder that was not read."""
 
 
 @dataclass
@@ -91,11 +94,13 @@ def backfill(
     log: Log,
     cards: Cards,
     now: str,
+    root: Path,
     any_boards: bool,
     all_read: bool = True,
 ) -> Counts:
     """Rebuild the log. Nothing else may write it meanwhile; StorageError leaves it as it was.
 
+    ``root`` is where the sessions were looked for; an agent may have been told of another folder before.
     ``any_boards`` False: no board is registered, so no card can be looked at, and nothing is purged.
     ``all_read`` False: there may be more sessions than these, so nothing is purged either.
     """
@@ -104,7 +109,7 @@ def backfill(
 
     def is_hidden(association: Association) -> bool:
         """Whether the card is not seen, and might be where nothing can be seen; or its session."""
-        if not all_read:
+        if not all_read or _lives_elsewhere(association.session_file, root):
             return True
         if any_boards and seen.complete and not cards.unreadable:
             return False
@@ -115,6 +120,17 @@ def backfill(
     new, counts = rebuild(harness, sessions, old, cards.at, now, is_hidden)
     log.rewrite(new)
     return counts
+
+
+def _lives_elsewhere(session_file: Optional[str], root: Path) -> bool:
+    """Whether a session's file is there, but not where the sessions were looked for."""
+    if session_file is None or not os.path.isabs(session_file):
+        return False
+    try:
+        real = os.path.realpath(session_file)
+        return os.path.exists(real) and Path(os.path.realpath(root)) not in Path(real).parents
+    except (OSError, ValueError):  # The log is a file that anybody may have edited.
+        return False
 
 
 def rebuild(

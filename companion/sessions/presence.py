@@ -52,7 +52,8 @@ class Presence:
         self._record = record
         # Guards the sessions, and is held while one is closed: what its next process reports comes behind.
         self._lock = threading.Lock()
-        self._sessions: Dict[Session, _Process] = {}
+        # A session may be open in several processes; the one that reported last stands at the end.
+        self._sessions: Dict[Session, Dict[_Process, None]] = {}
         self._chores = Chores(self._look, look_s)
 
     def note(self, body: object, process: str) -> None:
@@ -64,10 +65,10 @@ class Presence:
             return
         found = _process(process) if body.get("status") != Status.CLOSED else None
         with self._lock:
-            self._sessions.pop((harness, session_id), None)
+            processes = self._sessions.pop((harness, session_id), {})
             if found is None:
                 return
-            self._sessions[harness, session_id] = found
+            self._sessions[harness, session_id] = {**processes, found: None}
             if len(self._sessions) > MAX_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         self._chores.wake()
@@ -78,7 +79,12 @@ class Presence:
 
     def _look(self) -> bool:
         with self._lock:
-            gone = [key for key, process in self._sessions.items() if _begun(process.pid) != process.begun]
+            gone = []
+            for key, processes in self._sessions.items():
+                for process in [each for each in processes if _begun(each.pid) != each.begun]:
+                    del processes[process]
+                if not processes:
+                    gone.append(key)
             for harness, session_id in gone:
                 del self._sessions[harness, session_id]
                 debug_event("agent is gone", {"harness": harness, "sessionId": session_id})

@@ -33,13 +33,18 @@ def _config(boards: Boards) -> List[Finding]:
         return [
             wrong(SECTION, boards.config.problem, "Mend the file, or move it away and register boards anew")
         ]
+    hint = "Copy from it what you miss, then delete it"
+    found = [
+        unknown(SECTION, f"{each}: an older {path.name} that could not be read", hint)
+        for each in boards.config.set_aside()
+    ]
     if not path.exists():
-        return [ok(SECTION, f"{path}: not there yet, made with the first board")]
+        return [ok(SECTION, f"{path}: not there yet, made with the first board"), *found]
     invalid = boards.registry.invalid_entries
     if invalid:
         text = f"{path}: {invalid} of its entries are no boards and are skipped"
-        return [wrong(SECTION, text, 'Each board needs a "uuid" and an absolute "path"')]
-    return [ok(SECTION, f"{path}: readable")]
+        return [wrong(SECTION, text, 'Each board needs a "uuid" and an absolute "path"'), *found]
+    return [ok(SECTION, f"{path}: readable"), *found]
 
 
 def _board(board: Board, scan: Scan) -> List[Finding]:

@@ -298,7 +298,7 @@ def test_board_that_is_gone_costs_no_association(place: Place, tmp_path: Path) -
     place.board.rename(tmp_path / "unmounted")
     code, out, _ = place.run()
     assert code == 0
-    assert "Kept 1 association without a session: their cards cannot be looked at now." in out
+    assert "Kept 1 association without a session: their cards or files cannot be judged now." in out
     assert len(place.records()) == 1
 
 

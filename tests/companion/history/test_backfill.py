@@ -15,6 +15,7 @@ from companion.sessions.association import Association
 from companion.sessions.journal import association_journal
 
 NOW = "2026-02-01T00:00:00.000Z"
+ROOT = Path("/sessions")
 THEN = "2026-01-15T12:00:00.000Z"
 CARDS = {f"/{board}/{name}.md": Card(f"u-{name}", f"/{board}/{name}.md", f"b-{board}")
          for board, name in (("one", "a"), ("one", "b"), ("two", "c"), ("two", "d"))}  # fmt: skip
@@ -66,7 +67,7 @@ def past(session: str, *paths: str, at: Optional[str] = THEN, file: str = "/log"
 
 
 def run(log: Log, *sessions: PastSession, finder: Optional[Finder] = None, any_boards: bool = True) -> Counts:
-    return backfill("pi", sessions, log, Cards(finder or Finder()), NOW, any_boards)
+    return backfill("pi", sessions, log, Cards(finder or Finder()), NOW, ROOT, any_boards)
 
 
 def test_base_scenario() -> None:
@@ -188,7 +189,7 @@ def test_what_stood_in_the_way_is_remembered_and_asked_once() -> None:
     finder = Finder(problems=(("/one/locked.md", "Permission denied"),))
     cards = Cards(finder)
     sessions = [past(name, "/one/locked.md", "/one/plain.md", "/one/a.md") for name in ("s1", "s2")]
-    backfill("pi", sessions, Log(), cards, NOW, True)
+    backfill("pi", sessions, Log(), cards, NOW, ROOT, True)
     assert cards.unreadable == {"/one/locked.md": "Permission denied"}
     assert list(cards.without_uuid) == ["/one/plain.md"]
     assert finder.asked == ["/one/locked.md", "/one/plain.md", "/one/a.md"]
@@ -218,7 +219,7 @@ def test_log_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("companion.sessions.journal.write_atomically", full)
     with pytest.raises(StorageError):
-        backfill("pi", [past("s1", "/one/a.md")], journal, Cards(Finder()), NOW, True)
+        backfill("pi", [past("s1", "/one/a.md")], journal, Cards(Finder()), NOW, ROOT, True)
     assert path.read_bytes() == before
 
 
@@ -226,6 +227,28 @@ def test_nothing_is_purged_while_there_may_be_more_sessions() -> None:
     """A store that could not be read: what is known of this agent stays; what was found is added."""
     log = Log(event("a", "gone"), event("b", "other", harness="claude"))
     session = PastSession("s1", "/s.jsonl", THEN, ("/two/c.md",))
-    counts = backfill("pi", [session], log, Cards(Finder()), NOW, any_boards=True, all_read=False)
+    counts = backfill("pi", [session], log, Cards(Finder()), NOW, ROOT, any_boards=True, all_read=False)
     assert (counts.added, counts.purged, counts.kept) == (1, 0, 1)
     assert [record.session_id for record in log.events] == ["other", "gone", "s1"]
+
+
+def test_a_session_whose_file_is_in_another_folder_is_not_gone(tmp_path: Path) -> None:
+    """The agent was told of that folder when it ran; this command was not."""
+    root, other = tmp_path / "sessions", tmp_path / "sessions of work"
+    for folder in (root, other):
+        folder.mkdir()
+        (folder / "here.jsonl").touch()
+    (tmp_path / "link").symlink_to(root)
+    files = {
+        "gone": str(other / "gone.jsonl"),
+        "kept": str(other / "here.jsonl"),
+        "old": str(root / "here.jsonl"),  # There, but too old to have been read.
+        "linked": str(tmp_path / "link" / "here.jsonl"),
+        "relative": "here.jsonl",
+        "odd": "/\0",
+        "none": None,
+    }
+    log = Log(*(replace(event("a", name), session_file=file) for name, file in files.items()))
+    counts = backfill("pi", [], log, Cards(Finder()), NOW, root, any_boards=True)
+    assert [each.session_id for each in log.events] == ["kept"]
+    assert (counts.kept, counts.purged) == (1, 6)

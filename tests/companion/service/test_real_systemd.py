@@ -39,6 +39,8 @@ def refuses(port: int) -> bool:
     try:
         with Talk(port):
             return False
+    except ConnectionResetError:  # The socket was closed at this very moment.
+        return False
     except ConnectionRefusedError:
         return True
 

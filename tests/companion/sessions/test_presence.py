@@ -108,6 +108,21 @@ def test_who_has_said_its_end_or_goes_on_elsewhere_is_not_closed(board: Board, p
     watch.close()
 
 
+def test_a_session_open_in_two_processes_ends_with_the_last(board: Board, program: Program) -> None:
+    """Resumed in a second terminal: the end of one is not the end of the session."""
+    watch = Presence(board.record, 3600)
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as second:
+        for process in (program, second, program):
+            watch.note(report("shared"), str(process.pid))
+        program.kill()
+        program.wait()
+        assert look(watch) and board.closed == []
+        second.kill()
+    assert not look(watch)
+    assert board.closed == [("pi", "shared")]
+    watch.close()
+
+
 def test_a_number_that_somebody_else_has_now_is_not_the_same_process(
     board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:

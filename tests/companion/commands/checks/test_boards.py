@@ -54,6 +54,17 @@ def test_a_configuration_that_cannot_be_used_is_wrong(content: str, tmp_path: Pa
     assert State.WRONG in about(check(tmp_path), config)
 
 
+def test_what_was_set_aside_is_named(tmp_path: Path, config: Path) -> None:
+    """A page registered its board while the file could not be read: the others are in the older one."""
+    config.write_text('{"boards": [')
+    opened = open_boards(load({"HOME": str(tmp_path)}))
+    opened.registry.register("board-1", str(tmp_path))
+    found = check(tmp_path)
+    aside = next(each for each in found if ".unreadable-" in each.text)
+    assert (aside.state, State.OK) == (State.UNKNOWN, about(found, "companion.json: readable")[0])
+    assert Path(aside.text.partition(": ")[0]).read_text() == '{"boards": ['
+
+
 def test_each_board_is_told_with_its_number_of_cards(tmp_path: Path, config: Path) -> None:
     """Its own cards only; files that are no cards are named with the reason."""
     one, two = tmp_path / "one", tmp_path / "two"
