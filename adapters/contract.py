@@ -54,6 +54,8 @@ class HookEvent:
     """The agent's session file, as the agent spells it; None when it did not say."""
     discover_from: Optional[str] = None
     """A session file whose older cards are to be read in (resume); None for most events."""
+    paused: bool = False
+    """The main thread has stopped, but what it started works on: the agent may call itself idle."""
     discover_cwd: Optional[str] = None
     """Folder against which relative paths of ``discover_from`` are resolved when an entry has none."""
 
@@ -121,6 +123,56 @@ class PastSession:
     """The greatest timestamp in the file (UTC ISO-8601), None when there is none."""
     card_paths: Tuple[str, ...]
     """Candidate card paths in order of discovery, without duplicates, not normalised."""
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """What an agent itself keeps of one of its running processes. Every part may be missing."""
+
+    session_id: str
+    """Never empty."""
+    pid: int
+    begun: Optional[str] = None
+    """When the process began, as the system spells it (Linux: field 22 of ``/proc/PID/stat``)."""
+    domain: Optional[str] = None
+    """The pid namespace in which ``pid`` counts, as ``pid:[4026531836]``; None: not said."""
+    status: Optional[Status] = None
+    """None: the agent did not say."""
+    said: str = ""
+    """The agent's own words for it, for people."""
+    said_at_s: Optional[float] = None
+    """Since when, in Unix seconds."""
+    cwd: Optional[str] = None
+    automated: bool = False
+    """Started by a program, not by a person at a terminal."""
+
+
+class Mark(str, Enum):
+    """In what state the end of a session's file shows the session."""
+
+    EMPTY = "empty"
+    """Nobody has said anything yet."""
+    WORKING = "working"
+    """The agent owes an answer, or a tool its result."""
+    ASKING = "asking"
+    """A question to the person is open."""
+    INTERRUPTED = "interrupted"
+    """The person stopped the turn, or refused a tool."""
+    ENDED = "ended"
+    """The agent's answer ends its turn, or an error does."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What the end of a session's file says."""
+
+    mark: Mark
+    at_s: Optional[float] = None
+    """Time of the entry that says so, in Unix seconds."""
+    said: str = ""
+    """That entry in a few words of ours, for people; nothing of its content."""
+    cwd: Optional[str] = None
+    """The newest folder that an entry names."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +264,22 @@ class Adapter(Integration, Protocol):
 
     def translate(self, payload: HookPayload, state: Optional[SessionState]) -> Translation:
         """Pure: what one payload means, given what is remembered of its session (None: unseen)."""
+
+    def records_root(self, home: Path, environ: Mapping[str, str]) -> Optional[Path]:
+        """The folder in which the agent keeps a file for each of its processes; None: it keeps none."""
+
+    def read_record(self, path: Path) -> Optional[ProcessRecord]:
+        """One file of that folder; None for what is no record of a session.
+
+        OSError as it comes; AdapterError for a form that is not understood."""
+
+    def session_file(self, root: Path, session_id: str) -> Optional[Path]:
+        """Where below :meth:`sessions_root` the file of a session is; None when it is not found."""
+
+    def read_tail(self, path: Path, session_id: str) -> Optional[Tail]:
+        """What the end of a session's file says; None when that is nothing. Reads a bounded part.
+
+        OSError as it comes."""
 
     def sessions_root(self, home: Path, environ: Mapping[str, str]) -> Path:
         """Where the agent keeps its session files."""

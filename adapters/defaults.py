@@ -13,6 +13,10 @@ which only the past can be read, for example::
     presence = defaults.no_presence
     inspect = defaults.no_inspect
     install = uninstall = defaults.no_install
+    records_root = defaults.no_records_root
+    read_record = defaults.no_read_record
+    session_file = defaults.no_session_file
+    read_tail = defaults.no_read_tail
 """
 
 from pathlib import Path
@@ -25,8 +29,10 @@ from adapters.contract import (
     InstallContext,
     InstallReport,
     PastSession,
+    ProcessRecord,
     ReadReport,
     SessionState,
+    Tail,
     Translation,
 )
 
@@ -73,6 +79,26 @@ def no_read_sessions(
 ) -> Iterator[PastSession]:
     """No sessions in any file."""
     return iter(())
+
+
+def no_records_root(home: Path, environ: Mapping[str, str]) -> Optional[Path]:
+    """The agent keeps no record of its processes."""
+    return None
+
+
+def no_read_record(path: Path) -> Optional[ProcessRecord]:
+    """No file is a record."""
+    return None
+
+
+def no_session_file(root: Path, session_id: str) -> Optional[Path]:
+    """No session has a file."""
+    return None
+
+
+def no_read_tail(path: Path, session_id: str) -> Optional[Tail]:
+    """The end of a file says nothing."""
+    return None
 
 
 def no_presence(context: InstallContext) -> Optional[str]:

@@ -16,4 +16,8 @@ from adapters.claude.transcript import read_sessions as read_sessions
 from adapters.claude.transcript import session_files as session_files
 from adapters.claude.transcript import sessions_root as sessions_root
 
+records_root = defaults.no_records_root
+read_record = defaults.no_read_record
+session_file = defaults.no_session_file
+read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = defaults.known_by_id

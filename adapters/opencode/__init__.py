@@ -21,6 +21,10 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 )
 """Variables that this adapter reads."""
 
+records_root = defaults.no_records_root
+read_record = defaults.no_read_record
+session_file = defaults.no_session_file
+read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = defaults.known_by_id
 # It posts to /associations by itself: there are no hooks.
 EVENTS = defaults.no_events

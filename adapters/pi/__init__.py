@@ -22,6 +22,10 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
     ("PI_SESSIONS_DIR", "pi sessions read by backfill (where Pi keeps them)"),
 )
 """Variables that this adapter reads."""
+records_root = defaults.no_records_root
+read_record = defaults.no_read_record
+session_file = defaults.no_session_file
+read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = True
 """herdr is told the session's file by Pi's own integration."""
 

@@ -28,6 +28,10 @@ class Nothing:
     KNOWN_BY_FILE = defaults.known_by_id
     session_of = staticmethod(defaults.no_session_of)
     translate = staticmethod(defaults.no_translate)
+    records_root = staticmethod(defaults.no_records_root)
+    read_record = staticmethod(defaults.no_read_record)
+    session_file = staticmethod(defaults.no_session_file)
+    read_tail = staticmethod(defaults.no_read_tail)
     sessions_root = staticmethod(defaults.no_sessions_root)
     session_files = staticmethod(defaults.no_session_files)
     read_session = staticmethod(defaults.no_read_session)
@@ -49,6 +53,14 @@ def test_no_payload_means_anything() -> None:
     assert AGENT.session_of({"session_id": "s"}) == ""
     translation = AGENT.translate({"hook_event_name": "Stop"}, None)
     assert (translation.known, translation.event, translation.state) == (False, None, None)
+
+
+def test_there_are_no_processes_and_no_ends(tmp_path: Path) -> None:
+    """Of an agent that keeps none."""
+    assert AGENT.records_root(tmp_path, {}) is None
+    assert AGENT.read_record(tmp_path / "1.json") is None
+    assert AGENT.session_file(tmp_path, "s") is None
+    assert AGENT.read_tail(tmp_path / "s.jsonl", "s") is None
 
 
 def test_there_is_no_history() -> None:
