@@ -25,7 +25,8 @@ def run(args: argparse.Namespace) -> int:
     """Empty the log and the files beside it. StorageError when one cannot be written."""
     settings = load(os.environ)
     _purge_running_companion(settings)
-    for path in (settings.data_path, settings.pending_path, settings.hook_state_path):
+    paths = (settings.data_path, settings.pending_path, settings.hook_state_path, settings.process_path)
+    for path in paths:
         _empty(path, must_exist=path == settings.data_path)
     print("Purged companion session data.")
     return 0

@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import Callable, Dict, List, Mapping
+from typing import Callable, Dict, List, Mapping, Tuple
 
 from companion.boards.cards import CardFinder
 from companion.boards.registry import BoardRegistry
@@ -64,7 +64,7 @@ class Companion:
         from companion.sessions.clients import Clients
         from companion.sessions.intake import HookIntake
         from companion.sessions.ledger import Ledger
-        from companion.sessions.presence import Presence
+        from companion.sessions.watcher import Watcher
         from companion.web.server import CompanionServer
         from companion.web.services import Services
 
@@ -87,13 +87,17 @@ class Companion:
             hub,
             labels=self.labels,
         )
+
+        def needles() -> Tuple[bytes, ...]:
+            return needles_for(board.path for board in self._boards.registry.boards())
+
+        self.watcher = Watcher(
+            self.ledger, ADAPTERS, settings.home, settings.environ, settings.process_path, needles
+        )
         self.intake = HookIntake(
-            self.ledger,
-            settings.hook_state_path,
-            needles=lambda: needles_for(board.path for board in self._boards.registry.boards()),
+            self.ledger, settings.hook_state_path, needles=needles, heard=self.watcher.heard
         )
         self.clients = Clients()
-        self.presence = Presence(self.ledger.ingest_event)
         self.server = CompanionServer(
             Services(
                 settings=settings,
@@ -103,7 +107,7 @@ class Companion:
                 intake=self.intake,
                 adapters={name: adapter for name, adapter in ADAPTERS.items() if adapter.EVENTS},
                 clients=self.clients,
-                presence=self.presence,
+                watcher=self.watcher,
                 hub=hub,
                 programs=self.programs,
                 lookups=self.lookups,
@@ -123,10 +127,12 @@ class Companion:
             self._settings.data_path,
             self._settings.pending_path,
             self._settings.hook_state_path,
+            self._settings.process_path,
         ):
             sweep(path)
         self.ledger.load()
         self.intake.load()
+        self.watcher.load()
         self.labels.start(self.ledger.relabelled)
         self.assignment.start()
 
@@ -147,7 +153,7 @@ class Companion:
         self.programs.close()
         self.assignment.close()
         self.labels.close()
-        self.presence.close()
+        self.watcher.close()
         self.intake.close()
         self.ledger.close()
 
@@ -184,6 +190,7 @@ class Companion:
             "withoutUuid": ledger["withoutUuid"],
             "harnesses": self.intake.facts(),
             "clients": self.clients.facts(),
+            "watcher": self.watcher.facts(),
             "lookups": self.lookups.facts(),
             "assignment": self.assignment.facts(),
             "problems": self._problems(),
@@ -201,7 +208,7 @@ class Companion:
     def _problems(self) -> List[str]:
         """Everything that does not work as it should, one line each."""
         found = [self._boards.config.problem, self._boards.registry.save_problem, self.intake.problem]
-        found.append(self.assignment.problem)
+        found += [self.assignment.problem, self.watcher.problem]
         problems = self.ledger.facts()["problems"]
         found += problems if isinstance(problems, list) else []
         if self._archive.replaced():

@@ -50,6 +50,11 @@ class Settings:
         return self.data_path.with_name(self.data_path.stem + "-hooks.jsonl")
 
     @property
+    def process_path(self) -> Path:
+        """The processes in which sessions run."""
+        return self.data_path.with_name(self.data_path.stem + "-processes.jsonl")
+
+    @property
     def endpoint(self) -> str:
         """The companion's base URL, without a trailing slash."""
         return f"http://127.0.0.1:{self.port}"

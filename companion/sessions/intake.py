@@ -22,6 +22,7 @@ from adapters.contract import Adapter, HookEvent, ReadReport, Status, Translatio
 from companion.core.clock import WallClock, iso_utc
 from companion.core.errors import CardReadError
 from companion.core.logs import debug_event
+from companion.sessions.evidence import Said
 from companion.sessions.hookstates import HookStates
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,20 @@ class EventLedger(Protocol):
         session_file: Optional[str],
     ) -> None:
         """Record a status on this event's cards and the session's. CardReadError at the end."""
+
+
+class Heard(Protocol):
+    """Is told of each event just before it is recorded; :meth:`Watcher.heard` is one."""
+
+    def __call__(
+        self,
+        harness: str,
+        session_id: str,
+        said: Said,
+        session_file: Optional[str] = None,
+        header: Optional[str] = None,
+    ) -> None:
+        """Must not wait."""
 
 
 @dataclass
@@ -138,6 +153,7 @@ class HookIntake:
         needles: byte strings of which every interesting path in a transcript holds at least one;
             empty means that all paths are interesting.
         wait_s: how long a hook waits for its session's transcript, in seconds.
+        heard: told of each event just before it is recorded; None: nobody wants to know.
     """
 
     def __init__(
@@ -147,11 +163,13 @@ class HookIntake:
         now: WallClock = time.time,
         needles: Callable[[], Tuple[bytes, ...]] = tuple,
         wait_s: float = DISCOVERY_WAIT_S,
+        heard: Optional[Heard] = None,
     ) -> None:
         self._ledger = ledger
         self._now = now
         self._needles = needles
         self._wait_s = wait_s
+        self._heard = heard
         self._states = HookStates(state_path)
         self._lock = threading.Lock()  # Guards the dict below, not its values.
         self._desks: Dict[str, _Desk] = {}
@@ -165,8 +183,10 @@ class HookIntake:
         """Let go of the log of states."""
         self._states.close()
 
-    def handle(self, adapter: Adapter, payload: object) -> None:
+    def handle(self, adapter: Adapter, payload: object, header: Optional[str] = None) -> None:
         """Record what one hook body means; a body of no use is counted and forgotten.
+
+        ``header``: what the sender says of the session's process, None when it says nothing.
 
         CardReadError when a card's file could not be read; all other cards are recorded then.
         """
@@ -175,8 +195,11 @@ class HookIntake:
             event = self._understand(adapter, payload, desk.tally)
             if event is None:
                 return
+            said = Said(event.status, self._now(), desk.tally.last_event or "", event.paused)
             turn = desk.take_turn(event.session_id)
         with turn:
+            if self._heard is not None:
+                self._heard(adapter.NAME, event.session_id, said, event.session_file, header)
             self._record(adapter.NAME, desk, event, event.status, event.card_paths)
         if event.discover_from is not None:
             self._discover(adapter, desk, event)

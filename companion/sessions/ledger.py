@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping as AnyMapping
 from dataclasses import replace
 from pathlib import Path
-from typing import AbstractSet, Callable, Dict, Iterable, List, Mapping, Optional, Set, Tuple
+from typing import AbstractSet, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Set, Tuple
 
 from adapters.contract import Status
 from companion.boards.cards import Card, Resolution
@@ -169,6 +169,23 @@ class Ledger:
         """What is held, in order of first appearance; each filter counts when it is not empty."""
         with self._lock:
             return self._telling.select(board_uuid, card_uuid)
+
+    def sessions(self) -> List[Association]:
+        """The newest record of every session, on whatever card."""
+        newest: Dict[Tuple[str, str], Association] = {}
+        with self._lock:
+            for each in self._book.held.all():
+                known = newest.get(each.key[1:])
+                if known is None or each.updated_at > known.updated_at:
+                    newest[each.key[1:]] = each
+        return list(newest.values())
+
+    def statuses(self, harness: str, session_id: str) -> FrozenSet[Status]:
+        """What a session shows now, on its cards and on files that may become some."""
+        with self._lock:
+            held = self._book.held.of_session(harness, session_id)
+            links = self._pending.of_session(harness, session_id)
+            return frozenset(each.status for each in (*held, *links))
 
     def links(self) -> List[Link]:
         """Sessions at work on files that have no uuid yet."""

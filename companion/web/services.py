@@ -13,7 +13,7 @@ from companion.enrich.lookups import Lookups
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
-from companion.sessions.presence import Presence
+from companion.sessions.watcher import Watcher
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Services:
     """Harness name to adapter: the names that ``/hooks/<harness>`` knows."""
     clients: Clients
     """Counts the reports of those that have no hooks, but a client."""
-    presence: Presence
-    """Watches the processes of these."""
+    watcher: Watcher
+    """Everything that is known of sessions beyond their cards."""
     hub: Hub
     programs: Programs
     """Outside programs (gh, jira, herdr); those that are missing too."""

@@ -2,8 +2,8 @@
 
 from companion.core import logs
 from companion.core.errors import BadRequest, CompanionError
-from companion.sessions import presence
 from companion.sessions.association import InvalidAssociation
+from companion.sessions.watcher import HEADER
 from companion.web.limits import BODY_BYTES
 from companion.web.messages import Request, Response, json_response
 from companion.web.services import Services
@@ -14,6 +14,7 @@ _UNKNOWN_CARD = {"ignored": True, "reason": "unknown_card"}
 def get(request: Request, services: Services) -> Response:
     """All associations held, oldest first; narrowed by ``boardUuid`` and ``cardUuid``."""
     query = request.query
+    services.watcher.refresh()
     return json_response(
         200, services.ledger.associations(query.get("boardUuid", ""), query.get("cardUuid", ""))
     )
@@ -23,7 +24,7 @@ def post(request: Request, services: Services) -> Response:
     """202 with the stored record, or saying that no card of a registered board is meant."""
     try:
         body = request.json(BODY_BYTES)
-        services.presence.note(body, request.headers.get(presence.HEADER, ""))
+        services.watcher.reported(body, request.headers.get(HEADER, ""))
         return _record(body, services)
     except CompanionError as exc:
         logs.debug_event("association request failed", {"error": str(exc)})

@@ -19,6 +19,7 @@ def get(request: Request, services: Services) -> Stream:
     try:
         board = services.registry.register(board_uuid, board_path)
         logs.debug_event("board registered", {"boardUuid": board.uuid, "boardPath": board.path})
+        services.watcher.refresh()
         subscription = services.ledger.subscribe(
             board.uuid, request.headers.get("last-event-id"), request.cut
         )

@@ -8,6 +8,7 @@ import logging
 
 from companion.core import logs
 from companion.core.errors import CompanionError, NotFound, RequestTimeout, UnsupportedMediaType
+from companion.sessions.watcher import HEADER
 from companion.web.guard import hook_name
 from companion.web.limits import HOOK_BODY_BYTES
 from companion.web.messages import JSON_TYPE, Request, Response
@@ -27,7 +28,7 @@ def post(request: Request, services: Services) -> Response:
         logs.debug_event("hook rejected", {"harness": harness, "reason": "content type"})
         raise UnsupportedMediaType("Expected application/json")
     try:
-        services.intake.handle(adapter, request.json(HOOK_BODY_BYTES))
+        services.intake.handle(adapter, request.json(HOOK_BODY_BYTES), request.headers.get(HEADER))
     except RequestTimeout as exc:
         return _failed(harness, exc, 408)
     except CompanionError as exc:

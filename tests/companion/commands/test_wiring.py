@@ -40,6 +40,7 @@ def test_health_tells_who_it_is_and_how_it_fares(companion: Companion) -> None:
         "lookups",
         "assignment",
         "clients",
+        "watcher",
         "problems",
         "socketsHandedIn",
         "notes",

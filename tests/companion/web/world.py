@@ -21,7 +21,7 @@ from companion.herdr.labels import HerdrLabels
 from companion.sessions.clients import Clients
 from companion.sessions.intake import HookIntake
 from companion.sessions.ledger import Ledger
-from companion.sessions.presence import Presence
+from companion.sessions.watcher import Watcher
 from companion.web.limits import Limits
 from companion.web.server import CompanionServer
 from companion.web.services import Services
@@ -95,7 +95,15 @@ class World:
             second_look_s=0.0,
             labels=self.labels,
         )
-        self.intake = HookIntake(self.ledger, self.settings.hook_state_path)
+        self.watcher = Watcher(
+            self.ledger,
+            ADAPTERS,
+            self.settings.home,
+            self.environ,
+            self.settings.process_path,
+            look_s=0.05,
+        )
+        self.intake = HookIntake(self.ledger, self.settings.hook_state_path, heard=self.watcher.heard)
         self.services = Services(
             settings=self.settings,
             config=self.config,
@@ -104,7 +112,7 @@ class World:
             intake=self.intake,
             adapters={"toy": TOY},
             clients=Clients(),
-            presence=Presence(self.ledger.ingest_event, 0.01),
+            watcher=self.watcher,
             hub=self.hub,
             programs=self.programs,
             lookups=self.lookups,
@@ -140,6 +148,7 @@ class World:
         """Bind and serve in a thread."""
         self.ledger.load()
         self.intake.load()
+        self.watcher.load()
         self.labels.start(self.ledger.relabelled)
         self.server.bind()
         self._thread = threading.Thread(target=self.server.serve_until_stopped)
@@ -154,7 +163,7 @@ class World:
             assert not self._thread.is_alive()
         self.programs.close()
         self.labels.close()
-        self.services.presence.close()
+        self.watcher.close()
         self.intake.close()
         self.ledger.close()
 

@@ -1,0 +1,115 @@
+"""One session under watch: everything that was seen of it."""
+
+import os
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+from adapters.contract import Adapter, ProcessRecord, Status, Tail
+from companion.core.processes import Life, Process, ProcessTable
+from companion.sessions.evidence import Evidence, Said, Seen
+from companion.sessions.verdict import Verdict, decide
+
+Stamp = Tuple[int, int, int]
+
+
+@dataclass
+class Watched:
+    """What is known of one session, and what the last look made of it."""
+
+    harness: str
+    session_id: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Guards what reports change: the six below. The rest belongs to the one who looks."""
+    event: Optional[Said] = None
+    is_reported: bool = False
+    """Whether anybody has told us of it since our start; else its cards have to be looked for."""
+    file: Optional[str] = None
+    """The session's file, as far as anybody said."""
+    header: str = ""
+    """What a client last said of its process: it need not be looked up again."""
+    processes: Dict[Process, Optional[float]] = field(default_factory=dict)
+    """Where it runs or ran; when that was found dead (Unix seconds), or None."""
+    verdict: Optional[Verdict] = None
+
+    records: Dict[Process, ProcessRecord] = field(default_factory=dict)
+    left_at_s: Optional[float] = None
+    """When its process was first seen to run another session instead, in Unix seconds."""
+    tail: Optional[Tail] = None
+    tail_stamp: Optional[Stamp] = None
+    """The file as it was when its end was read."""
+    evidence: Evidence = field(default_factory=lambda: Evidence(0.0))
+    since_s: float = 0.0
+    """Since when the verdict's status holds, in Unix seconds."""
+    cards_stamp: Optional[Stamp] = None
+    """The file as it was when its cards were looked for."""
+    next_read_s: float = 0.0
+    """Not before this moment its cards are looked for again, in Unix seconds."""
+
+    @property
+    def session(self) -> Tuple[str, str]:
+        """Harness and id."""
+        return self.harness, self.session_id
+
+    @property
+    def cwd(self) -> Optional[str]:
+        """Where it works now: by its file, which follows a change of folder, else by its process."""
+        told = [self.tail.cwd if self.tail is not None else None]
+        told += [record.cwd for record in self.records.values()]
+        return next((each for each in told if each), None)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is anything left to find out."""
+        if self.verdict is None or self.verdict.status is not Status.CLOSED:
+            return True
+        if any(self.processes.get(process) is None for process in self.records):
+            return True
+        return self.event is not self.evidence.event
+
+    def look_at_processes(self, table: ProcessTable, now_s: float) -> Tuple[Seen, ...]:
+        """How its processes are now; without the dead ones while another one lives. Under the lock."""
+        seen: List[Seen] = []
+        for process, gone_at_s in list(self.processes.items()):
+            life = Life.DEAD if gone_at_s is not None else table.life(process)
+            if life is Life.DEAD and gone_at_s is None:
+                gone_at_s = self.processes[process] = now_s
+            seen.append(Seen(process, life, gone_at_s or now_s, self.records.get(process)))
+        others = tuple(each for each in seen if each.life is not Life.DEAD)
+        return others or tuple(seen)
+
+    def look_at_file(self, adapter: Adapter) -> Optional[Tail]:
+        """What the end of its file says now; read again only when the file has changed, and when it is
+        needed: no record of the agent's tells, or there is no event to hold against it."""
+        stamp = stamp_of(self.file)
+        if stamp is None:
+            return None
+        told = any(record.status is not None for record in self.records.values())
+        if stamp != self.tail_stamp and (self.event is None or not told):
+            try:
+                self.tail = adapter.read_tail(Path(str(self.file)), self.session_id)
+            except (OSError, ValueError):
+                self.tail = None
+            self.tail_stamp = stamp
+        return self.tail
+
+    def judge(self, evidence: Evidence) -> Verdict:
+        """The verdict on what was gathered. Under the lock."""
+        before = self.verdict
+        self.evidence = evidence
+        self.verdict = decide(evidence)
+        if before is None or before.status is not self.verdict.status:
+            self.since_s = evidence.now_s
+        return self.verdict
+
+
+def stamp_of(path: Optional[str]) -> Optional[Stamp]:
+    """What tells whether a file has changed; None when there is none."""
+    if not path:
+        return None
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
