@@ -21,6 +21,8 @@ MANIFEST = ".claude-plugin/plugin.json"
 HOOKS = "hooks/hooks.json"
 LINK = "mdello.pyz"
 HOOK_PATH = "/hooks/claude"
+PROCESS_HEADER = "Mdello-Process"
+"""Of a command hook's request: the number of the agent's process."""
 
 HTTP = Transport.HTTP.value
 COMMAND = Transport.COMMAND.value
@@ -152,18 +154,22 @@ def _hooks(endpoint: str, transport: str, poster: Poster) -> bytes:
 def _command(url: str, poster: Poster) -> str:
     """One shell line: silent, short, and a success whatever happens.
 
-    Plain words, single quotes and ``|| true`` only, which every shell understands.
+    Plain words, quotes and ``|| true`` only, which every shell understands. The shell's parent is the agent's
+    own process, so that its end will be seen even when nobody tells of it; a shell that does not know
+    ``$PPID`` (fish) says nothing there.
     """
     if poster.curl is not None:
         # -q: no ~/.curlrc, which might add a proxy or a Referer. Expect: curl would otherwise
         # announce a body above 1 MB and wait for leave to send it.
         words = [poster.curl, "-q", "-s", "--noproxy", "*", "--max-time", str(POST_LIMIT_S), "-X", "POST"]
         words += ["-H", "Content-Type: application/json", "-H", "Expect:", "--data-binary", "@-", url]
+        process = f'-H "{PROCESS_HEADER}: $PPID"'
     else:
         # -E -S: no PYTHON* variables and no site-packages; it starts in half the time and cannot
         # import a stranger's module.
         words = [poster.interpreter, "-E", "-S", poster.program, "hook-post", "claude", _port(url)]
-    line = " ".join(shlex.quote(word) for word in words) + " >/dev/null 2>&1 || true"
+        process = '"$PPID"'
+    line = " ".join(shlex.quote(word) for word in words) + f" {process} >/dev/null 2>&1 || true"
     try:
         line.encode("utf-8")
     except UnicodeEncodeError as exc:

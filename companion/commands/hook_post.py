@@ -26,7 +26,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """``hook-post HARNESS PORT``; not listed in the help text."""
+    """``hook-post HARNESS PORT [PROCESS]``; not listed in the help text."""
     import argparse
 
     parser = subparsers.add_parser("hook-post", add_help=False)
@@ -39,7 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def main(words: Sequence[str]) -> int:
-    """Post standard input to ``/hooks/<words[0]>`` on loopback port ``words[1]``; always 0."""
+    """Post standard input to ``/hooks/<words[0]>`` on loopback port ``words[1]``; always 0.
+
+    ``words[2]`` is the number of the agent's process, where its caller knows it.
+    """
     try:
         _give_up_after(LIMIT_S)
         try:
@@ -51,21 +54,23 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def _post_input(harness: str, port: str, *_: str) -> None:
+def _post_input(harness: str, port: str, process: str = "", *_: str) -> None:
     body = _read_input()
     # The name becomes part of the request line.
     if body and harness.isascii() and harness.replace("-", "").isalnum():
-        post(harness, int(port), body, LIMIT_S)
+        post(harness, int(port), body, LIMIT_S, process if process.isdigit() and process.isascii() else "")
 
 
-def post(harness: str, port: int, body: bytes, limit_s: float) -> None:
+def post(harness: str, port: int, body: bytes, limit_s: float, process: str = "") -> None:
     """One POST on a connection of its own, straight to 127.0.0.1. OSError when it fails.
 
     Waits for the answer, so that the next event cannot overtake this one.
     """
     head = (
         f"POST /hooks/{harness} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n"
+        + (f"Mdello-Process: {process}\r\n" if process else "")
+        + "\r\n"
     )
     end = time.monotonic() + limit_s
     with socket.create_connection(("127.0.0.1", port), timeout=limit_s) as connection:

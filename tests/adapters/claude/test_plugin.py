@@ -136,6 +136,8 @@ def test_every_hook_command_is_silent_and_succeeds(shell: str, own: bool, port: 
         assert head.startswith(b"POST /hooks/claude HTTP/1.1")
         assert body == PAYLOAD
         assert b"origin" not in head.lower() and b"application/json" in head
+        # The shell that runs the command was started by the agent; here, by this test.
+        assert f"\r\n{plugin.PROCESS_HEADER}: {os.getpid()}".encode() in head
     assert bool(port.received) == (port._condition != "dead")
 
 

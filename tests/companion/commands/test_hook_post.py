@@ -118,6 +118,17 @@ def test_it_posts_its_input_as_json_to_the_harness(live: Listener) -> None:
     assert body == PAYLOAD
 
 
+@pytest.mark.parametrize(
+    ("word", "named"), [("1234", True), ("", False), ("$PPID", False), ("1\r\nX: y", False), ("٣", False)]
+)
+def test_it_says_in_which_process_the_agent_runs(word: str, named: bool, live: Listener) -> None:
+    """A number; whatever else a shell makes of its variable is left out."""
+    assert post(["claude", str(live.port), word]) == SILENT_SUCCESS
+    head = live.received.partition(b"\r\n\r\n")[0]
+    assert (b"\r\nMdello-Process: %b" % word.encode() in head) == named
+    assert (b"Mdello-Process" in head) == named
+
+
 def test_a_large_payload_arrives_whole(live: Listener) -> None:
     """A payload of several megabytes is more than one read and one write."""
     data = b'{"x": "' + b"a" * 3_000_000 + b'"}'
