@@ -69,6 +69,8 @@ _TURN_EVENTS = frozenset(
 )
 """Events whose ``prompt_id`` is that of the turn they belong to."""
 
+_STOPS = ("Stop", "StopFailure")
+
 _KNOWN = frozenset(EVENTS)
 
 
@@ -94,35 +96,51 @@ def translate(payload: HookPayload, state: Optional[SessionState]) -> Translatio
 def _apply(
     name: str, effect: Effect, payload: HookPayload, memory: Memory, state: Optional[SessionState]
 ) -> Translation:
-    before = memory.status
+    before = (memory.status, memory.paused)
     # A session that is first heard of in its middle has a past as well: our start was missed, or (a
     # fork in 2.1.197) never told under this id.
     unread = memory.unread or (not memory.seen and name != "SessionStart")
     if name in _TURN_EVENTS and thread_of(payload) == MAIN:
         memory.enter_turn(short_id(payload.get("prompt_id")))
     publish = effect(payload, memory)
+    if publish is not Publish.NEVER:
+        memory.paused = _is_paused(name, payload, memory)
     cards = _CARDS[name](payload) if name in _CARDS else ()
     told = publish is Publish.ALWAYS or (
-        publish is Publish.NEWS and (bool(cards) or memory.status is not before)
+        publish is Publish.NEWS and (bool(cards) or (memory.status, memory.paused) != before)
     )
     # Behind a prompt, the transcript of a new session or of a fork is not there yet.
     reads = name == "SessionStart" or (unread and name != "UserPromptSubmit")
     if told and name != "SessionStart":
         memory.unread = unread and not reads
-    event = _hook_event(payload, memory.status, cards, reads) if told else None
+    event = _hook_event(payload, memory, cards, reads) if told else None
     after = memory.to_json()
     same = after == (Memory().to_json() if state is None and not told else state)
     return Translation(name, known=True, state=None if same else after, event=event)
 
 
-def _hook_event(payload: HookPayload, status: Status, cards: Tuple[str, ...], reads: bool) -> HookEvent:
+def _is_paused(name: str, payload: HookPayload, memory: Memory) -> bool:
+    """Whether the main thread has stopped while its subagents work on.
+
+    Claude Code then calls itself idle, just as it does when its user has interrupted it. When the last
+    subagent has stopped, the pause lasts until the machine prompt, which follows at once.
+    """
+    if memory.phase is not Status.RUNNING:
+        return False
+    if name in _STOPS:
+        return bool(memory.background)
+    return memory.paused and not (name in _TURN_EVENTS and thread_of(payload) == MAIN)
+
+
+def _hook_event(payload: HookPayload, memory: Memory, cards: Tuple[str, ...], reads: bool) -> HookEvent:
     session_file = path_or_none(payload.get("transcript_path"))
     reads = reads and session_file is not None
     return HookEvent(
         session_id=session_of(payload),
-        status=status,
+        status=memory.status,
         card_paths=cards,
         session_file=session_file,
         discover_from=session_file if reads else None,
+        paused=memory.paused,
         discover_cwd=path_or_none(payload.get("cwd")) if reads else None,
     )

@@ -94,6 +94,8 @@ class Memory:
     """Subagents that went on working when the main thread stopped."""
     resolved: List[str] = field(default_factory=list)
     """Kinds of blockers that were released since the latest prompt."""
+    paused: bool = False
+    """Whether the main thread has stopped, and the session runs only by its subagents."""
     unread: bool = False
     """Whether the transcript may tell of older cards, and could not be read yet."""
 
@@ -233,6 +235,8 @@ class Memory:
             state["background"] = list(self.background)
         if self.resolved:
             state["resolved"] = list(self.resolved)
+        if self.paused:
+            state["paused"] = True
         if self.unread:
             state["unread"] = True
         return state
@@ -255,6 +259,7 @@ def memory_from_json(state: object) -> Memory:
             [item for item in map(short_id, _list(state.get("background"))) if item], MAX_BACKGROUND
         ),
         resolved=[kind for kind in _KINDS if kind in resolved] if resolved else [],
+        paused=state.get("paused") is True,
         unread=state.get("unread") is True,
     )
 

@@ -396,7 +396,7 @@ def test_another_turn_leaves_a_subagents_wait(talk: Any) -> None:
     talk.prompt(prompt_id="p1")
     talk.permission(agent="g", prompt_id="p1")
     talk.stop(agent_task("g"), prompt_id="p1")
-    assert talk.pre("t1", prompt_id="p2") == "-"
+    assert talk.pre("t1", prompt_id="p2") == WAITING  # told, for it is no pause any more
     assert talk.post("t2", agent="g", prompt_id="p1") == RUNNING
 
 

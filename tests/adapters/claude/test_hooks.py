@@ -473,3 +473,74 @@ def test_no_json_value_raises(payload: Any, state: Any) -> None:
     """Not even a payload or a state that is no object."""
     assert hooks.translate(payload, state).event is None
     payloads.session_of(payload)
+
+
+# --- pauses --------------------------------------------------------------------------------------
+
+
+def agent_task(agent: str) -> Dict[str, str]:
+    return {"id": agent, "type": "subagent", "status": "running"}
+
+
+def paused(talk: Any) -> bool:
+    """What the latest published event said."""
+    return bool(talk.events[-1].paused)
+
+
+def test_a_stop_that_leaves_subagents_at_work_is_a_pause(talk: Any) -> None:
+    """Until the main thread works again."""
+    talk.prompt()
+    assert not paused(talk)
+    talk.stop(agent_task("g"))
+    assert paused(talk)
+    talk.permission(agent="g")
+    assert talk.events[-1].status is Status.WAITING_FOR_INPUT and paused(talk)
+    talk.post("t1", agent="g")
+    assert talk.events[-1].status is Status.RUNNING and paused(talk)
+    talk.machine_prompt()
+    assert not paused(talk)
+    talk.stop()
+    assert not paused(talk)
+
+
+def test_the_pause_outlasts_the_last_subagent(talk: Any) -> None:
+    """Between its end and the machine prompt the main thread still stands."""
+    talk.prompt()
+    talk.stop(agent_task("g"))
+    talk.permission(agent="g")
+    talk.send("SubagentStop", agent_id="g")
+    assert talk.events[-1].status is Status.RUNNING and paused(talk)
+    talk.machine_prompt()
+    assert not paused(talk)
+
+
+@pytest.mark.parametrize("more", [[], [{"id": "b", "type": "shell", "status": "running"}]])
+def test_a_stop_that_leaves_no_subagent_is_none(talk: Any, more: List[Any]) -> None:
+    """A background shell does not count."""
+    talk.prompt()
+    talk.stop(*more)
+    assert not paused(talk)
+
+
+def test_the_main_threads_own_tools_end_a_pause_and_that_is_told(talk: Any) -> None:
+    """A queued prompt has no event of its own; the status stays what it was."""
+    talk.prompt()
+    talk.stop(agent_task("g"))
+    assert talk.pre("t1", agent="g") == "-"
+    assert talk.pre("t2") == "running"
+    assert not paused(talk)
+    assert talk.post("t1", agent="g") == "-"
+    talk.stop(agent_task("g"))
+    assert paused(talk)
+
+
+def test_an_ended_or_restarted_session_is_not_paused(talk: Any) -> None:
+    """It begins afresh."""
+    talk.prompt()
+    talk.stop(agent_task("g"))
+    talk.start("compact")
+    assert paused(talk)
+    talk.send("SessionEnd", reason="other")
+    assert not paused(talk)
+    talk.start("resume")
+    assert not paused(talk)
