@@ -11,13 +11,13 @@ from adapters.claude.install import install as install
 from adapters.claude.install import presence as presence
 from adapters.claude.install import uninstall as uninstall
 from adapters.claude.payload import session_of as session_of
+from adapters.claude.records import read_record as read_record
+from adapters.claude.records import records_root as records_root
+from adapters.claude.tail import read_tail as read_tail
+from adapters.claude.tail import session_file as session_file
 from adapters.claude.transcript import read_session as read_session
 from adapters.claude.transcript import read_sessions as read_sessions
 from adapters.claude.transcript import session_files as session_files
 from adapters.claude.transcript import sessions_root as sessions_root
 
-records_root = defaults.no_records_root
-read_record = defaults.no_read_record
-session_file = defaults.no_session_file
-read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = defaults.known_by_id
