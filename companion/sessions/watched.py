@@ -36,6 +36,8 @@ class Watched:
     records: Dict[Process, ProcessRecord] = field(default_factory=dict)
     left_at_s: Optional[float] = None
     """When its process was first seen to run another session instead, in Unix seconds."""
+    next_search_s: float = 0.0
+    """Not before this moment its file is searched for again, in Unix seconds."""
     tail: Optional[Tail] = None
     tail_stamp: Optional[Stamp] = None
     """The file as it was when its end was read."""
@@ -81,12 +83,13 @@ class Watched:
 
     def look_at_file(self, adapter: Adapter) -> Optional[Tail]:
         """What the end of its file says now; read again only when the file has changed, and when it is
-        needed: no record of the agent's tells, or there is no event to hold against it."""
+        needed: no record of the agent's tells, or there is no event that it could be held against."""
         stamp = stamp_of(self.file)
         if stamp is None:
             return None
         told = any(record.status is not None for record in self.records.values())
-        if stamp != self.tail_stamp and (self.event is None or not told):
+        needed = not told or self.event is None or self.event.status is Status.CLOSED
+        if needed and stamp != self.tail_stamp:
             try:
                 self.tail = adapter.read_tail(Path(str(self.file)), self.session_id)
             except (OSError, ValueError):

@@ -39,9 +39,11 @@ STALE_LOOKS = 2.0
 """Before anything is told, a look older than so many pauses is made anew: the machine slept, perhaps."""
 MAX_SESSIONS = 1_000
 """Sessions under watch; the one that nobody spoke of for longest is let go, a closed one first."""
+SEARCH_S = 10.0
+"""Pause between two searches for a file that no report has named, in seconds."""
 _MAX_DIGITS = 9
 
-_OWN_RULES = ("event", "ended", "nothing_known")
+_OWN_RULES = ("event", "nothing_known")
 """Verdicts that say no more than what was recorded already."""
 _STATUS = {status.value: status for status in Status}
 
@@ -258,9 +260,10 @@ class Watcher:
             records = self._records.state(watched.harness)
         tail = None
         if adapter is not None:
-            if watched.file is None and not watched.is_reported:
+            if watched.file is None and now_s >= watched.next_search_s:
                 found = adapter.session_file(self._roots[watched.harness], watched.session_id)
                 watched.file = str(found) if found is not None else None
+                watched.next_search_s = now_s + (SEARCH_S if watched.is_reported else 0.0)
             tail = watched.look_at_file(adapter)
         with watched.lock:
             event, left_at_s = watched.event, watched.left_at_s

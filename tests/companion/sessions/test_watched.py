@@ -1,0 +1,68 @@
+"""One session under watch: when it is looked at again, and what is forgotten."""
+
+import os
+from pathlib import Path
+
+from adapters.contract import Mark, Status
+from companion.core.processes import Life, Process, ProcessTable
+from companion.sessions.evidence import Evidence, Said
+from companion.sessions.watched import Watched, stamp_of
+from tests.companion.sessions.recording_agent import RecordingAgent
+
+NOW = 1_770_000_000.0
+DEAD = Process(2**22 + 7, "1")
+
+
+def test_a_closed_session_is_left_alone_until_something_is_heard() -> None:
+    """A new event, or a record of a process that may live."""
+    watched = Watched("fake", "s")
+    assert watched.is_open
+    watched.event = Said(Status.CLOSED, NOW)
+    watched.judge(Evidence(NOW, watched.event))
+    assert not watched.is_open
+    watched.event = Said(Status.RUNNING, NOW)
+    assert watched.is_open
+
+
+def test_since_when_a_status_holds() -> None:
+    """The moment of its first verdict, not of its last."""
+    watched = Watched("fake", "s", event=Said(Status.RUNNING, NOW))
+    for after_s in (1.0, 2.0):
+        watched.judge(Evidence(NOW + after_s, watched.event))
+    assert watched.since_s == NOW + 1.0
+    watched.judge(Evidence(NOW + 3.0, Said(Status.IDLE, NOW + 3.0)))
+    assert watched.since_s == NOW + 3.0
+
+
+def test_the_moment_of_a_death_is_kept() -> None:
+    """Of a dead process only while no other lives; it is not looked up again."""
+    table = ProcessTable()
+    mine = table.find(os.getpid())
+    assert mine is not None
+    watched = Watched("fake", "s", processes={DEAD: None})
+    assert [each.looked_at_s for each in watched.look_at_processes(table, NOW)] == [NOW]
+    (seen,) = watched.look_at_processes(table, NOW + 5)
+    assert (seen.life, seen.looked_at_s) == (Life.DEAD, NOW)
+    watched.processes[mine] = None
+    assert [each.life for each in watched.look_at_processes(table, NOW + 9)] == [Life.ALIVE]
+
+
+def test_the_end_of_a_file_is_read_when_the_file_has_changed(tmp_path: Path) -> None:
+    """What cannot be read, or is gone, says nothing."""
+    agent = RecordingAgent(tmp_path / "agent")
+    path = agent.write("s", Mark.WORKING, NOW)
+    watched = Watched("fake", "s", file=str(path))
+    for _ in range(2):
+        tail = watched.look_at_file(agent.as_adapter())
+        assert tail is not None and tail.mark is Mark.WORKING
+    assert agent.read == ["s"] and watched.cwd == "/work/tree"
+    path.write_text("[torn")
+    assert watched.look_at_file(agent.as_adapter()) is None
+    path.unlink()
+    assert watched.look_at_file(agent.as_adapter()) is None
+
+
+def test_what_is_no_path_has_no_stamp() -> None:
+    """It comes from a payload."""
+    assert [stamp_of(path) for path in (None, "", "/nowhere", "/\0")] == [None] * 4
+    assert stamp_of("/") is not None

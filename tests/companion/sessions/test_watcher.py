@@ -1,0 +1,479 @@
+"""What is found out of sessions beyond their reports, with real processes and a real ledger."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Dict, Iterator, List, Optional
+
+import pytest
+
+from adapters.contract import Mark, Status
+from companion.core.processes import ProcessTable
+from companion.sessions.evidence import Records, Said
+from companion.sessions.ledger import Ledger
+from companion.sessions.verdict import LAG_S
+from companion.sessions.watcher import MAX_SESSIONS, Watcher
+from tests.companion.sessions.recording_agent import RecordingAgent
+from tests.companion.sessions.world import NEVER_S, Clock, FakeBoards, make_ledger
+from tests.companion.web.talk import eventually
+
+Program = subprocess.Popen[bytes]
+
+IDLE, RUNNING, WAITING, READY, CLOSED = (
+    Status.IDLE,
+    Status.RUNNING,
+    Status.WAITING_FOR_INPUT,
+    Status.READY_FOR_REVIEW,
+    Status.CLOSED,
+)
+
+
+class StillClock(Clock):
+    """Stands still until the test moves it."""
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Scene:
+    """A board with two cards, an agent, and a watcher that looks when it is told to."""
+
+    def __init__(self, folder: Path, look_s: float = NEVER_S) -> None:
+        self.folder = folder
+        self.clock = StillClock()
+        self.boards = FakeBoards("b1")
+        self.boards.cards = {"/b1/a.md": "card-a", "/b1/b.md": "card-b"}
+        self.agent = RecordingAgent(folder / "agent")
+        self.look_s = look_s
+        self.ledger: Ledger
+        self.watcher: Watcher
+        self.begin()
+
+    def begin(self) -> None:
+        """Another life of the companion."""
+        self.ledger = make_ledger(self.folder, self.boards, now=self.clock)
+        self.watcher = Watcher(
+            self.ledger,
+            {"fake": self.agent.as_adapter()},
+            self.folder,
+            {},
+            self.folder / "processes.jsonl",
+            now=self.clock,
+            monotonic=self.clock,
+            look_s=self.look_s,
+        )
+        self.watcher.load()
+
+    def end(self) -> None:
+        """The companion ends."""
+        self.watcher.close()
+        self.ledger.close()
+
+    def report(self, session: str, status: Status, process: Optional[str] = None, card: str = "a") -> None:
+        """An agent reports a status on a card, as a hook does: told, then recorded."""
+        said = Said(status, self.clock(), "Event")
+        self.watcher.heard("fake", session, said, None, process)
+        self.ledger.ingest_event("fake", session, status, (f"/b1/{card}.md",), None)
+
+    def look(self, after_s: float = LAG_S + 1) -> None:
+        """Let time pass, then look."""
+        self.clock.now_s += after_s
+        self.watcher.look()
+
+    def shown(self) -> Dict[str, str]:
+        """What the board shows: session to status."""
+        return {str(each["sessionId"]): str(each["status"]) for each in self.ledger.associations()}
+
+    def rule(self, session: str) -> str:
+        """Why."""
+        found = self.watcher.session("fake", session)
+        assert found is not None and found.verdict is not None
+        return found.verdict.rule
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    """Nothing has been reported yet."""
+    made = Scene(tmp_path)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def programs() -> Iterator[List[Program]]:
+    """Processes that the test may kill."""
+    made = [
+        subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) for _ in range(2)
+    ]
+    yield made
+    for each in made:
+        each.kill()
+        each.wait()
+        assert each.stdin is not None
+        each.stdin.close()
+
+
+def kill(program: Program) -> None:
+    """As ``kill -9`` does; nobody asks for its exit code yet."""
+    program.kill()
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+
+
+# --- processes that reports name
+
+
+def test_a_session_is_closed_when_its_process_is_gone(scene: Scene, programs: List[Program]) -> None:
+    """Not before, and those of other processes go on."""
+    scene.report("mine", RUNNING, str(os.getpid()))
+    scene.report("theirs", READY, str(programs[0].pid), "b")
+    scene.look()
+    assert scene.shown() == {"mine": "running", "theirs": "ready_for_review"}
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"mine": "running", "theirs": "closed"}
+    assert scene.rule("theirs") == "process_gone"
+
+
+def test_a_session_open_in_two_processes_ends_with_the_last(scene: Scene, programs: List[Program]) -> None:
+    """Resumed in a second terminal: the end of one is not the end of the session."""
+    for program in (*programs, programs[0]):
+        scene.report("s", RUNNING, str(program.pid))
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"s": "running"}
+    kill(programs[1])
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+
+
+def test_a_session_that_goes_on_elsewhere_is_not_closed(scene: Scene, programs: List[Program]) -> None:
+    """Its client says another process, or one that is none of ours."""
+    scene.report("moved", RUNNING, str(programs[0].pid))
+    scene.report("moved", RUNNING, str(os.getpid()))
+    scene.report("silent", RUNNING, str(programs[0].pid), "b")
+    scene.report("silent", RUNNING, "", "b")
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"moved": "running", "silent": "running"}
+
+
+def test_events_that_name_no_process_unsay_nothing(scene: Scene, programs: List[Program]) -> None:
+    """Only the hooks at start and end are commands, and can."""
+    scene.report("s", IDLE, str(programs[0].pid))
+    scene.report("s", RUNNING, None)
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+
+
+def test_a_number_that_somebody_else_has_now_is_not_the_same_process(
+    scene: Scene, programs: List[Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It began at another time."""
+    scene.report("s", RUNNING, str(programs[0].pid))
+    monkeypatch.setattr(ProcessTable, "_begun", lambda self, pid: "later")
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+
+
+def test_a_process_elsewhere_is_not_mistaken_for_one_of_ours(scene: Scene, programs: List[Program]) -> None:
+    """In a container or behind a tunnel: the same number, but it began at another time."""
+    begun = ProcessTable().find(programs[0].pid)
+    assert begun is not None
+    scene.report("elsewhere", RUNNING, f"{programs[0].pid} 12345")
+    scene.report("here", RUNNING, f"{programs[0].pid} {begun.begun}", "b")
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"elsewhere": "running", "here": "closed"}
+
+
+@pytest.mark.parametrize("header", ["0", "1", "-5", "x", "1.5", "٣٤٥", "9" * 9, "9" * 30, " 12"])
+def test_what_is_no_process_of_ours_is_not_watched(scene: Scene, header: str) -> None:
+    """Nothing can be said about it, so nothing is."""
+    scene.report("s", RUNNING, header)
+    scene.look()
+    assert scene.shown() == {"s": "running"}
+    found = scene.watcher.session("fake", "s")
+    assert found is not None and found.processes == {}
+
+
+def test_a_report_behind_the_end_of_its_process_is_the_last_word(
+    scene: Scene, programs: List[Program]
+) -> None:
+    """Resumed in a process that nobody knows: it is open again, and is not closed for the old one."""
+    scene.report("s", RUNNING, str(programs[0].pid))
+    kill(programs[0])
+    scene.look()
+    scene.clock.now_s += 5
+    scene.report("s", RUNNING, None)
+    scene.look()
+    assert scene.shown() == {"s": "running"}
+
+
+# --- what clients post
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        [],
+        {},
+        {"harness": 1, "sessionId": "s", "status": "idle"},
+        {"harness": "fake", "sessionId": "", "status": "idle"},
+        {"harness": "fake", "sessionId": "s", "status": []},
+        {"harness": "fake", "sessionId": "s", "status": "bored"},
+        {"harness": "fake", "sessionId": "s"},
+    ],
+)
+def test_a_report_of_no_use_is_nothing(scene: Scene, body: object) -> None:
+    """It is refused elsewhere, with words."""
+    scene.watcher.reported(body, "12")
+    assert scene.watcher.sessions() == []
+
+
+def test_a_clients_report_names_process_and_file(scene: Scene) -> None:
+    """And is known though it is about no card."""
+    body = {"harness": "fake", "sessionId": "s", "status": "running", "sessionFile": "/x"}
+    scene.watcher.reported(body, str(os.getpid()))
+    (found,) = scene.watcher.sessions()
+    assert (found.session, found.file, [each.pid for each in found.processes]) == (
+        ("fake", "s"),
+        "/x",
+        [os.getpid()],
+    )
+
+
+# --- the agent's own records
+
+
+def test_a_record_that_is_idle_ends_a_turn_of_which_nobody_told_the_end(scene: Scene) -> None:
+    """Esc: no event follows. What it says while an event is fresh may be old."""
+    scene.agent.keep(os.getpid(), "s", IDLE, scene.clock() - 60)
+    scene.report("s", RUNNING)
+    scene.look(after_s=LAG_S / 2)
+    assert scene.shown() == {"s": "running"}
+    scene.look()
+    assert scene.shown() == {"s": "ready_for_review"} and scene.rule("s") == "interrupted"
+    scene.report("s", RUNNING)
+    scene.agent.keep(os.getpid(), "s", WAITING, scene.clock() + 0.1)
+    scene.look(after_s=0.2)
+    assert scene.shown() == {"s": "waiting_for_input"}
+
+
+def test_sessions_of_which_nobody_reports_are_found_with_their_cards(scene: Scene) -> None:
+    """Policies keep hooks away: record, process and file are enough; later cards are found too."""
+    path = scene.agent.write("s", Mark.WORKING, scene.clock(), "/b1/a.md", "/nowhere.md")
+    scene.agent.keep(os.getpid(), "s", RUNNING, scene.clock())
+    scene.look()
+    eventually(lambda: scene.shown() == {"s": "running"})
+    assert [each["cardPath"] for each in scene.ledger.associations()] == ["/b1/a.md"]
+    assert [each["sessionFile"] for each in scene.ledger.associations()] == [str(path)]
+
+    scene.agent.write("s", Mark.WORKING, scene.clock(), "/b1/a.md", "/b1/b.md", "/nowhere.md")
+    scene.agent.keep(os.getpid(), "s", WAITING, scene.clock())
+    scene.look(after_s=60)
+    eventually(lambda: len(scene.ledger.associations()) == 2)
+    assert {each["status"] for each in scene.ledger.associations()} == {"waiting_for_input"}
+    found = scene.watcher.session("fake", "s")
+    assert found is not None and found.cwd == "/work/tree"
+
+
+def test_the_file_of_a_session_that_reports_is_not_searched(scene: Scene) -> None:
+    """Its reports name its cards, and files can be large."""
+    scene.agent.write("s", Mark.WORKING, scene.clock(), "/b1/b.md")
+    scene.agent.keep(os.getpid(), "s", RUNNING, scene.clock())
+    scene.report("s", RUNNING)
+    scene.look()
+    scene.agent.keep(os.getppid(), "other", RUNNING, scene.clock())
+    scene.agent.write("other", Mark.WORKING, scene.clock(), "/b1/b.md")
+    scene.look()
+    eventually(lambda: "other" in scene.shown())
+    assert [each["cardPath"] for each in scene.ledger.associations() if each["sessionId"] == "s"] == [
+        "/b1/a.md"
+    ]
+
+
+def test_a_record_outlives_its_process(scene: Scene, programs: List[Program]) -> None:
+    """After ``kill -9`` the file stays as it was. One that never lived here is closed from the start."""
+    scene.agent.keep(programs[0].pid, "s", RUNNING, scene.clock())
+    scene.agent.keep(2**22 + 7, "ancient", RUNNING, scene.clock())
+    scene.report("s", RUNNING)
+    scene.look()
+    assert scene.shown() == {"s": "running"} and scene.rule("ancient") == "process_gone"
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+    looked_at = scene.watcher.session("fake", "s")
+    assert looked_at is not None and not looked_at.is_open
+    scene.look()
+    lines = (scene.folder / "processes.jsonl").read_text().splitlines()
+    assert len(lines) == 2  # One for each process, however often it is looked at.
+
+
+def test_a_process_that_takes_up_another_session_has_left_the_first(scene: Scene) -> None:
+    """``/clear``: the same process, a new id."""
+    scene.agent.keep(os.getpid(), "first", IDLE, scene.clock())
+    scene.report("first", READY, str(os.getpid()))
+    scene.look()
+    scene.agent.keep(os.getpid(), "second", IDLE, scene.clock())
+    scene.look()
+    assert scene.shown() == {"first": "closed"} and scene.rule("first") == "left"
+    assert scene.rule("second") == "record_idle"
+
+
+def test_one_terminal_ends_and_the_session_goes_on_in_the_other(
+    scene: Scene, programs: List[Program]
+) -> None:
+    """Two processes, one session: the end that one reports is not the session's."""
+    for program in programs:
+        scene.agent.keep(program.pid, "s", IDLE, scene.clock())
+    scene.agent.write("s", Mark.ENDED, scene.clock())
+    scene.report("s", READY)
+    scene.look()
+    scene.report("s", CLOSED)
+    assert scene.shown() == {"s": "closed"}
+    scene.agent.keep(programs[0].pid, "s", IDLE, scene.clock()).unlink()
+    kill(programs[0])
+    scene.look(after_s=3)
+    assert scene.shown() == {"s": "ready_for_review"}
+    kill(programs[1])
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+
+
+def test_only_what_has_changed_is_read(scene: Scene) -> None:
+    """A look costs a few stats."""
+    record = scene.agent.keep(os.getpid(), "s", RUNNING, scene.clock())
+    (record.parent / "notes.txt").write_text("no record")
+    scene.report("s", RUNNING)
+    for _ in range(3):
+        scene.look()
+    assert sorted(scene.agent.read) == sorted([record.name, "notes.txt"])
+    scene.agent.keep(os.getpid(), "s", WAITING, scene.clock())
+    scene.look()
+    assert sorted(scene.agent.read) == sorted([record.name, record.name, "notes.txt"])
+
+
+def test_records_that_cannot_be_read_are_told(scene: Scene) -> None:
+    """Torn, or the folder is none: the rest goes on, and health says so."""
+    torn = scene.folder / "agent" / "records" / "7.json"
+    torn.write_text("{")
+    scene.agent.keep(os.getpid(), "s", RUNNING, scene.clock())
+    scene.look()
+    assert scene.rule("s") == "record_busy"
+    facts = scene.watcher.facts()["records"]
+    assert facts == {"fake": {"state": "read", "records": 1, "problems": {str(torn): "not JSON"}}}
+
+
+# --- sleep and restart
+
+
+def test_after_a_restart_nothing_stale_is_told(scene: Scene, programs: List[Program]) -> None:
+    """What died while we were away is closed before anybody can ask; what lives is as it was."""
+    scene.report("dead", RUNNING, str(programs[0].pid))
+    scene.report("alive", WAITING, str(programs[1].pid), "b")
+    scene.end()
+    kill(programs[0])
+    scene.begin()
+    assert scene.shown() == {"dead": "closed", "alive": "waiting_for_input"}
+    assert scene.rule("dead") == "process_gone" and scene.rule("alive") == "event"
+
+
+def test_after_a_restart_what_happened_meanwhile_is_found_out(scene: Scene) -> None:
+    """It finished while we were away, and works on in the other session."""
+    scene.agent.keep(os.getpid(), "done", RUNNING, scene.clock())
+    scene.report("done", RUNNING)
+    scene.report("busy", READY, str(os.getppid()), "b")
+    scene.end()
+    scene.clock.now_s += 60
+    scene.agent.keep(os.getpid(), "done", IDLE, scene.clock())
+    scene.ledger.ingest_event("fake", "busy", READY, (), str(scene.folder / "agent" / "sessions" / "busy"))
+    scene.agent.write("busy", Mark.WORKING, scene.clock() + 1e6)
+    scene.begin()
+    assert scene.shown()["done"] == "ready_for_review"
+
+
+def test_whoever_asks_after_a_sleep_gets_nothing_stale(tmp_path: Path, programs: List[Program]) -> None:
+    """The clock has jumped: a look is taken before the answer."""
+    scene = Scene(tmp_path, look_s=100.0)
+    try:
+        scene.report("s", RUNNING, str(programs[0].pid))
+        kill(programs[0])
+        scene.watcher.refresh()
+        assert scene.shown() == {"s": "running"}  # A moment later, nothing is looked at again.
+        for jump_s in (3600.0, -1.0):
+            scene.clock.now_s += jump_s
+            scene.watcher.refresh()
+            assert scene.shown() == {"s": "closed"}
+            scene.report("s", RUNNING, str(programs[0].pid))
+    finally:
+        scene.end()
+
+
+# --- threads and bounds
+
+
+def test_it_looks_by_itself(tmp_path: Path, programs: List[Program]) -> None:
+    """Again and again."""
+    scene = Scene(tmp_path, look_s=0.01)
+    try:
+        for program, name in zip(programs, ("one", "two")):
+            scene.report(name, RUNNING, str(program.pid))
+            kill(program)
+            eventually(lambda name=name: scene.shown()[name] == "closed")
+    finally:
+        scene.end()
+
+
+def test_a_report_that_comes_while_an_end_is_recorded_is_the_last_word(
+    scene: Scene, programs: List[Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for it, so that the session is open afterwards."""
+    scene.report("s", RUNNING, str(programs[0].pid))
+    kill(programs[0])
+    closing, go_on = threading.Event(), threading.Event()
+    record = scene.ledger.ingest_event
+
+    def slowly(*told: object) -> None:
+        closing.set()
+        assert go_on.wait(30)
+        record(*told)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scene.ledger, "ingest_event", slowly)
+    looking = threading.Thread(target=scene.look)
+    looking.start()
+    assert closing.wait(30)
+    said = Said(RUNNING, scene.clock() + 1, "Event")
+    reporting = threading.Thread(target=scene.watcher.heard, args=("fake", "s", said))
+    reporting.start()
+    reporting.join(0.1)
+    assert reporting.is_alive()
+    go_on.set()
+    looking.join(30)
+    reporting.join(30)
+    scene.watcher.look()
+    found = scene.watcher.session("fake", "s")
+    assert found is not None and found.event == said
+
+
+def test_too_many_sessions_are_let_go_closed_ones_first(scene: Scene) -> None:
+    """However many ids are made up."""
+    scene.report("open", RUNNING)
+    for number in range(MAX_SESSIONS + 5):
+        scene.watcher.heard("fake", str(number), Said(CLOSED, scene.clock(), "Event"))
+    scene.look()
+    scene.look()
+    assert len(scene.watcher.sessions()) == MAX_SESSIONS
+    assert scene.watcher.session("fake", "open") is not None
+    assert scene.watcher.session("fake", "0") is None
+
+
+def test_what_is_known_of_an_agent_without_records(scene: Scene) -> None:
+    """Nothing, and that is said."""
+    scene.watcher.heard("nobody", "s", Said(RUNNING, scene.clock(), "Event"))
+    scene.look()
+    found = scene.watcher.session("nobody", "s")
+    assert found is not None and found.evidence.records is Records.NONE
