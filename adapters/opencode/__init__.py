@@ -10,6 +10,8 @@ from adapters.opencode.install import inspect as inspect
 from adapters.opencode.install import install as install
 from adapters.opencode.install import presence as presence
 from adapters.opencode.install import uninstall as uninstall
+from adapters.opencode.tail import read_tail as read_tail
+from adapters.opencode.tail import session_file as session_file
 
 NAME = "opencode"
 """The harness name."""
@@ -23,8 +25,6 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 
 records_root = defaults.no_records_root
 read_record = defaults.no_read_record
-session_file = defaults.no_session_file
-read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = defaults.known_by_id
 # It posts to /associations by itself: there are no hooks.
 EVENTS = defaults.no_events

@@ -16,7 +16,7 @@ import os
 import sqlite3
 import urllib.parse
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from adapters.opencode.messages import (
     Found,
@@ -38,8 +38,25 @@ BUSY_TIMEOUT_S = 1.0
 _WAL_AT = 19
 _WAL = b"\x02"
 
+LATEST = 8
+"""So many messages are looked at to tell in what state a session is: prompts may have piled up."""
+_LONGEST_CHARS = 1024 * 1024  # of a message or a part that is looked at for it
+_MOST_PARTS = 32
+
 _T = TypeVar("_T")
 _NOBODY = Writer(is_user=False, cwd=None, created_ms=0.0)
+
+
+class Latest(NamedTuple):
+    """The end of one session, as it is stored."""
+
+    directory: Optional[str]
+    """The folder in which the session works."""
+    updated_ms: float
+    messages: List[Tuple[str, bytes]]
+    """Id and JSON of the newest ones, newest first; at most :data:`LATEST`. Empty for a huge one."""
+    parts: List[Tuple[str, bytes]]
+    """Id of the message and JSON of those parts of them that hold one of the words asked for."""
 
 
 class Database:
@@ -68,6 +85,10 @@ class Database:
         met = self._ask(lambda: self._collect(head, with_text))
         for place, paths in met:
             found.add(place, paths)
+
+    def latest(self, session_id: str, words: Sequence[str]) -> Optional[Latest]:
+        """The end of a session, told by few rows; None when it is not here. Unreadable as :meth:`heads`."""
+        return self._ask(lambda: self._latest(session_id, words))
 
     # --- opening ---------------------------------------------------------------------------------
 
@@ -204,6 +225,28 @@ class Database:
                     met.append((place, edited(part, head.directory)))
         return met
 
+    def _latest(self, session_id: str, words: Sequence[str]) -> Optional[Latest]:
+        directory = "directory" if "directory" in self._columns["session"] else "NULL"
+        sql = f"SELECT {directory}, time_updated FROM session WHERE id = ?"
+        session = self._rows(sql, (session_id,)).fetchone()
+        if session is None:
+            return None
+        messages: List[Tuple[str, bytes]] = []
+        parts: List[Tuple[str, bytes]] = []
+        if self._has_parts:
+            order = "time_created DESC, " if "time_created" in self._columns["message"] else ""
+            ids = f"SELECT id FROM message WHERE session_id = ? ORDER BY {order}id DESC LIMIT {LATEST}"
+            newest = [row[0] for row in self._rows(ids, (session_id,))]
+            short = f"length(data) <= {_LONGEST_CHARS}"
+            for message_id in newest:
+                sql = f"SELECT CASE WHEN {short} THEN data END FROM message WHERE id = CAST(? AS TEXT)"
+                messages += [(_text(message_id), _bytes(data)) for (data,) in self._rows(sql, (message_id,))]
+                held = " OR ".join("instr(data, ?)" for _ in words) or "0"
+                sql = f"SELECT data FROM part WHERE message_id = CAST(? AS TEXT) AND {short} AND ({held})"
+                rows = self._rows(f"{sql} ORDER BY id DESC LIMIT {_MOST_PARTS}", (message_id, *words))
+                parts += [(_text(message_id), _bytes(data)) for (data,) in rows]
+        return Latest(_text(session[0]) or None, time_ms(session[1]), messages, parts)
+
     def _writer(self, message_id: object) -> Writer:
         row = self._rows("SELECT data FROM message WHERE id = CAST(? AS TEXT)", (message_id,)).fetchone()
         message = None if row is None else self._sieve.message(row[0])
@@ -213,6 +256,11 @@ class Database:
 def _text(value: object) -> str:
     """A text column as text; empty for anything else."""
     return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else ""
+
+
+def _bytes(value: object) -> bytes:
+    """A text column as it is stored; empty for anything else."""
+    return value if isinstance(value, bytes) else b""
 
 
 def _reason(error: Exception) -> str:

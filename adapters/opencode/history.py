@@ -44,7 +44,7 @@ def session_files(root: Path, newer_than_s: float, report: ReadReport) -> Iterat
         os.stat(root)
     except OSError as exc:
         report.unread(root, exc)
-        if root.suffix != ".db" or not _storages(root.parent, ReadReport()):
+        if root.suffix != ".db" or not storages(root.parent, ReadReport()):
             return
     yield root
 
@@ -57,12 +57,12 @@ def read_sessions(
     sieve = Sieve(Needles(needles), report)
     with ExitStack() as open_until_read:
         index = Index(report)
-        databases, storages = _databases(path), _storages(folder, report)
-        if not databases and not storages:
+        bases, trees = databases(path), storages(folder, report)
+        if not bases and not trees:
             report.unread(path, "no database is there, and no session files of older versions")
-        for name in databases:
+        for name in bases:
             _add_database(name, sieve, index, open_until_read, report)
-        for storage in storages:
+        for storage in trees:
             index.add(Storage(storage, sieve, newer_than_s, report))
         families = index.families(newer_than_s * 1000)
         records = report.records
@@ -90,7 +90,7 @@ def _add_database(
     index.add(database)
 
 
-def _databases(path: Path) -> List[Path]:
+def databases(path: Path) -> List[Path]:
     """The named one; of a folder all, that of the released program first."""
     if not os.path.isdir(path):
         return [path] if os.path.lexists(path) else []
@@ -101,7 +101,7 @@ def _databases(path: Path) -> List[Path]:
     return [path / name for name in sorted(names, key=lambda name: name != DATABASE)]
 
 
-def _storages(folder: Path, report: ReadReport) -> List[Path]:
+def storages(folder: Path, report: ReadReport) -> List[Path]:
     """Trees of JSON files in a data folder, the newer layout first."""
     projects = [Path(entry.path) for entry in entries_of(folder / "project", report)]
     found = [base / "storage" for base in (folder, *projects)]

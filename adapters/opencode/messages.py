@@ -61,10 +61,10 @@ class Writer(NamedTuple):
 
 def writer_of(message: Record) -> Writer:
     """Role, folder and time of a message in any of its shapes."""
-    meta = _member(message, "metadata")
-    path = _member(message, "path") or _member(_member(meta, "assistant"), "path")
+    meta = member(message, "metadata")
+    path = member(message, "path") or member(member(meta, "assistant"), "path")
     cwd = path.get("cwd")
-    created = (_member(message, "time") or _member(meta, "time")).get("created")
+    created = (member(message, "time") or member(meta, "time")).get("created")
     return Writer(
         is_user=message.get("role") == "user",
         cwd=cwd if isinstance(cwd, str) and cwd else None,
@@ -90,12 +90,12 @@ def said(part: Record) -> Tuple[str, ...]:
 
 def edited(part: Record, cwd: Optional[str]) -> Tuple[str, ...]:
     """What a tool part changed for sure, in its order; most tools change one file, or none."""
-    state = _member(part, "state")
+    state = member(part, "state")
     if part.get("type") != "tool" or state.get("status") != "completed":
         return ()
     tool = part.get("tool") or part.get("name")
     if tool == PATCH_TOOL:
-        files = _member(state, "metadata").get("files")
+        files = member(state, "metadata").get("files")
         left = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
         paths = [
             file.get("movePath") or file.get("filePath") for file in left if file.get("type") != "delete"
@@ -103,7 +103,7 @@ def edited(part: Record, cwd: Optional[str]) -> Tuple[str, ...]:
         return _cards(*(tool_path(path, cwd) for path in paths))
     if not isinstance(tool, str) or tool not in EDIT_TOOLS:
         return ()
-    given = _member(state, "input")
+    given = member(state, "input")
     return _cards(tool_path(given.get("filePath", given.get("path")), cwd))
 
 
@@ -130,14 +130,15 @@ def inner_parts(message: Record) -> Iterator[Record]:
 
 def _as_tool(part: Record, message: Record) -> Record:
     """A call as the oldest versions kept it; whether it failed stands in the message's metadata."""
-    call = _member(part, "toolInvocation")
-    told = _member(_member(_member(message, "metadata"), "tool"), str(call.get("toolCallId")))
+    call = member(part, "toolInvocation")
+    told = member(member(member(message, "metadata"), "tool"), str(call.get("toolCallId")))
     done = call.get("state") == "result" and told.get("error") is not True
     state = {"status": "completed" if done else "", "input": call.get("args")}
     return {"type": "tool", "tool": call.get("toolName"), "state": state}
 
 
-def _member(record: Record, name: str) -> Record:
+def member(record: Record, name: str) -> Record:
+    """An object within an object; an empty one when there is none of that name."""
     value = record.get(name)
     return value if isinstance(value, dict) else {}
 

@@ -11,6 +11,8 @@ from adapters.pi.install import inspect as inspect
 from adapters.pi.install import install as install
 from adapters.pi.install import presence as presence
 from adapters.pi.install import uninstall as uninstall
+from adapters.pi.tail import read_tail as read_tail
+from adapters.pi.tail import session_file as session_file
 
 NAME = "pi"
 """The harness name."""
@@ -24,8 +26,6 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 """Variables that this adapter reads."""
 records_root = defaults.no_records_root
 read_record = defaults.no_read_record
-session_file = defaults.no_session_file
-read_tail = defaults.no_read_tail
 KNOWN_BY_FILE = True
 """herdr is told the session's file by Pi's own integration."""
 
