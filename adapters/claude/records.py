@@ -33,6 +33,7 @@ _STATUSES: Dict[str, Tuple[Status, str]] = {
     "shell": (Status.IDLE, "idle, with a background shell"),
 }
 _WAITING = "waiting"
+_OWN_MENU = "dialog open"
 _MAX_PID = 2**31 - 1
 _END_MS = 253_402_300_800_000  # the year 10000: no time of ours
 
@@ -109,7 +110,9 @@ def _status_of(record: Mapping[str, object]) -> Tuple[Optional[Status], str]:
         return None, f"{word!r}, a status that is not known"
     status, said = known
     reason = _words(record.get("waitingFor")) if word == _WAITING else ""
-    return status, f"{said}: {reason}" if reason else said
+    # Mostly the user has opened a menu, while the agent rests or works: that is no question.
+    known_status = None if reason == _OWN_MENU else status
+    return known_status, f"{said}: {reason}" if reason else said
 
 
 def _words(value: object) -> str:

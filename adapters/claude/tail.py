@@ -7,7 +7,7 @@ sub-agent does stands in a file of its own, and would not say what the main thre
 
 import re
 from pathlib import Path
-from typing import List, Mapping, Optional, Set
+from typing import List, Optional, Set
 
 from adapters.claude.entries import Entry
 from adapters.contract import Mark, ReadReport, Tail
@@ -153,8 +153,9 @@ class _Walk:
         return True
 
 
-def _is_refused(entry: Mapping[str, object]) -> bool:
-    """Whether a person refused; what the program's own rules refuse under that name goes on."""
-    decision = entry.get("permissionDecision")
-    by_rule = isinstance(decision, dict) and decision.get("source") == "config"
-    return entry.get("toolDenialKind") == "user-rejected" and not by_rule
+def _is_refused(entry: Entry) -> bool:
+    """Whether a person refused and said no more. After words of theirs, and after what the program's
+    own rules refuse under that name, the agent goes on; both are told as an error or a decision."""
+    result = entry.get("toolUseResult")
+    goes_on = isinstance(entry.get("permissionDecision"), dict) or str(result).startswith("Error")
+    return entry.get("toolDenialKind") == "user-rejected" and not goes_on

@@ -493,10 +493,10 @@ def test_a_stop_that_leaves_subagents_at_work_is_a_pause(talk: Any) -> None:
     assert not paused(talk)
     talk.stop(agent_task("g"))
     assert paused(talk)
-    talk.permission(agent="g")
-    assert talk.events[-1].status is Status.WAITING_FOR_INPUT and paused(talk)
-    talk.post("t1", agent="g")
-    assert talk.events[-1].status is Status.RUNNING and paused(talk)
+    assert talk.permission(agent="g") == "waiting_for_input"
+    assert paused(talk)
+    assert talk.post("t1", agent="g") == "running"
+    assert paused(talk)
     talk.machine_prompt()
     assert not paused(talk)
     talk.stop()
@@ -543,4 +543,14 @@ def test_an_ended_or_restarted_session_is_not_paused(talk: Any) -> None:
     talk.send("SessionEnd", reason="other")
     assert not paused(talk)
     talk.start("resume")
+    assert not paused(talk)
+
+
+def test_a_killed_subagent_ends_the_pause_by_its_report(talk: Any) -> None:
+    """It has no SubagentStop; the machine prompt comes all the same."""
+    talk.prompt()
+    talk.stop(agent_task("g"))
+    talk.machine_prompt()
+    assert not paused(talk)
+    assert talk.stop() == "ready_for_review"
     assert not paused(talk)

@@ -90,6 +90,8 @@ def test_a_record_may_have_little_in_it(tmp_path: Path) -> None:
         ({"status": "shell"}, Status.IDLE, "idle, with a background shell"),
         ({"waitingFor": None}, Status.WAITING_FOR_INPUT, "waiting"),
         ({"waitingFor": "input needed"}, Status.WAITING_FOR_INPUT, "waiting: input needed"),
+        ({"waitingFor": "dialog open"}, None, "waiting: dialog open"),
+        ({"waitingFor": "sandbox request"}, Status.WAITING_FOR_INPUT, "waiting: sandbox request"),
         ({"waitingFor": 7}, Status.WAITING_FOR_INPUT, "waiting"),
         ({"status": None}, None, ""),
         ({"status": ""}, None, ""),

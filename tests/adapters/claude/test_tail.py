@@ -52,7 +52,7 @@ def result(call_id: Any = "toolu_1", **more: Any) -> Entry:
 
 
 def refused(**more: Any) -> Entry:
-    return result(toolDenialKind="user-rejected", **more)
+    return result(**{"toolDenialKind": "user-rejected", "toolUseResult": "User rejected tool use", **more})
 
 
 def system(subtype: Any, **more: Any) -> Entry:
@@ -103,6 +103,20 @@ CASES: Dict[str, Any] = {
     "a failed result": ([reply(call()), result(toolUseResult="Error: exit 2")], Mark.WORKING),
     "a refusal by a rule": (
         [reply(call()), refused(permissionDecision={"decision": "reject", "source": "config"})],
+        Mark.WORKING,
+    ),
+    "a refusal with words": (
+        [
+            reply(call()),
+            refused(
+                userFeedback="use ls instead",
+                permissionDecision={"decision": "reject", "source": "user_reject", "reasonCode": "unknown"},
+            ),
+        ],
+        Mark.WORKING,
+    ),
+    "such a refusal in an older version": (
+        [reply(call()), refused(toolUseResult="Error: The person said: use ls")],
         Mark.WORKING,
     ),
     "results of some calls": ([reply(call()), reply(call(call_id="toolu_2")), result()], Mark.WORKING),
