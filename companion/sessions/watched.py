@@ -13,6 +13,9 @@ from companion.sessions.verdict import Verdict, decide
 
 Stamp = Tuple[int, int, int]
 
+SELDOM_S = 30.0
+"""Pause between two looks at a session of which neither process nor record is known, in seconds."""
+
 
 @dataclass
 class Watched:
@@ -36,8 +39,8 @@ class Watched:
     records: Dict[Process, ProcessRecord] = field(default_factory=dict)
     left_at_s: Optional[float] = None
     """When its process was first seen to run another session instead, in Unix seconds."""
-    next_search_s: float = 0.0
-    """Not before this moment its file is searched for again, in Unix seconds."""
+    searched: bool = False
+    """Whether its file was searched for, when no report had named one."""
     tail: Optional[Tail] = None
     tail_stamp: Optional[Stamp] = None
     """The file as it was when its end was read."""
@@ -69,6 +72,22 @@ class Watched:
         if any(self.processes.get(process) is None for process in self.records):
             return True
         return self.event is not self.evidence.event
+
+    @property
+    def needs_file(self) -> bool:
+        """Whether it runs, and its file alone can tell what it works on, or whether it has begun."""
+        return bool(self.records) and (self.event is None or not self.is_reported)
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether to look at it now; where there is nothing that could change by itself, seldom."""
+        if not self.is_open:
+            return False
+        seen = self.evidence
+        if self.event is not seen.event or self.left_at_s != seen.left_at_s:
+            return True
+        if self.records or None in self.processes.values():
+            return True
+        return not 0.0 <= now_s - self.evidence.now_s < SELDOM_S
 
     def look_at_processes(self, table: ProcessTable, now_s: float) -> Tuple[Seen, ...]:
         """How its processes are now; without the dead ones while another one lives. Under the lock."""

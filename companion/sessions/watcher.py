@@ -39,8 +39,6 @@ STALE_LOOKS = 2.0
 """Before anything is told, a look older than so many pauses is made anew: the machine slept, perhaps."""
 MAX_SESSIONS = 1_000
 """Sessions under watch; the one that nobody spoke of for longest is let go, a closed one first."""
-SEARCH_S = 10.0
-"""Pause between two searches for a file that no report has named, in seconds."""
 _MAX_DIGITS = 9
 
 _OWN_RULES = ("event", "nothing_known")
@@ -224,12 +222,12 @@ class Watcher:
             self._take_records(self._records.read(), now_s)
             with self._lock:
                 sessions = list(self._sessions.values())
-            open_ones = [each for each in sessions if each.is_open]
-            for each in open_ones:
+            due = [each for each in sessions if each.is_due(now_s)]
+            for each in due:
                 self._look_at(each, now_s)
             self._looked_at = now_s, self._monotonic()
             self._tidy()
-        self._cards.offer(open_ones)
+        self._cards.offer(due)
 
     def _look_again(self) -> bool:
         self.look()
@@ -260,10 +258,10 @@ class Watcher:
             records = self._records.state(watched.harness)
         tail = None
         if adapter is not None:
-            if watched.file is None and now_s >= watched.next_search_s:
+            if watched.file is None and (not watched.searched or watched.needs_file):
+                watched.searched = True
                 found = adapter.session_file(self._roots[watched.harness], watched.session_id)
                 watched.file = str(found) if found is not None else None
-                watched.next_search_s = now_s + (SEARCH_S if watched.is_reported else 0.0)
             tail = watched.look_at_file(adapter)
         with watched.lock:
             event, left_at_s = watched.event, watched.left_at_s

@@ -6,7 +6,7 @@ from pathlib import Path
 from adapters.contract import Mark, Status
 from companion.core.processes import Life, Process, ProcessTable
 from companion.sessions.evidence import Evidence, Said
-from companion.sessions.watched import Watched, stamp_of
+from companion.sessions.watched import SELDOM_S, Watched, stamp_of
 from tests.companion.sessions.recording_agent import RecordingAgent
 
 NOW = 1_770_000_000.0
@@ -66,3 +66,23 @@ def test_what_is_no_path_has_no_stamp() -> None:
     """It comes from a payload."""
     assert [stamp_of(path) for path in (None, "", "/nowhere", "/\0")] == [None] * 4
     assert stamp_of("/") is not None
+
+
+def test_a_session_of_which_nothing_can_change_is_looked_at_seldom() -> None:
+    """Old ones, of agents that name no process, may be many."""
+    watched = Watched("fake", "s", event=Said(Status.RUNNING, NOW))
+    assert watched.is_due(NOW)
+    watched.judge(Evidence(NOW, watched.event))
+    assert [watched.is_due(NOW + after_s) for after_s in (1, SELDOM_S - 1, SELDOM_S, -1)] == [
+        False,
+        False,
+        True,
+        True,  # The clock was set back.
+    ]
+    watched.processes[DEAD] = NOW
+    assert not watched.is_due(NOW + 1)
+    watched.processes[Process(os.getpid())] = None
+    assert watched.is_due(NOW + 1)
+    watched.processes.clear()
+    watched.event = Said(Status.IDLE, NOW + 1)
+    assert watched.is_due(NOW + 1)
