@@ -122,8 +122,10 @@ def _apply(
 def _is_paused(name: str, payload: HookPayload, memory: Memory) -> bool:
     """Whether the main thread has stopped while its subagents work on.
 
-    Claude Code then calls itself idle, just as it does when its user has interrupted it. When the last
-    subagent has stopped, the pause lasts until the machine prompt, which follows at once.
+    What the main thread's own transcript says is then the end of a turn, and Claude Code may call itself
+    idle, if only for an instant: neither means that the work is over, or that its user stopped it. When
+    the last subagent has stopped, or was killed, the pause lasts until the machine prompt, which follows
+    at once.
     """
     if memory.phase is not Status.RUNNING:
         return False
