@@ -1,7 +1,7 @@
 """Finds the cards of sessions of which nobody reports, in their files.
 
-Where policies keep hooks away, the agent's own records tell that a session runs, and its file what it works
-on. A file is read again when it has changed, a large one seldom.
+Where policies keep hooks away, or only some of them, the agent's own records tell that a session runs and
+acts, and its file what it works on. A file is read again when it has changed, a large one seldom.
 """
 
 import threading
@@ -63,7 +63,7 @@ class CardReader:
         self._chores.close()
 
     def _is_owing(self, watched: Watched) -> bool:
-        if watched.is_reported or not watched.records or self._now() < watched.next_read_s:
+        if not watched.needs_file or self._now() < watched.next_read_s:
             return False
         stamp = stamp_of(watched.file)
         return stamp is not None and stamp != watched.cards_stamp

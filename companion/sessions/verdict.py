@@ -18,6 +18,9 @@ LAG_S = 1.0
 """An agent's record follows its events by at most so much, in seconds (0.02 to 0.2 were measured)."""
 GRACE_S = 2.0
 """A process that said its end may live on for so long, in seconds."""
+SHIFT_S = 3.0
+"""Where a session's own agents work on, an idle record is no rest before it has lasted so long, in seconds:
+when one of them ends, the agent is idle for an instant, then goes on by itself."""
 STALE_S = 12 * 60 * 60.0
 """After so many seconds without a word, and without a process to look at, nothing is sure."""
 
@@ -107,6 +110,11 @@ def _unreported(evidence: Evidence) -> bool:
 
 def _paused(evidence: Evidence) -> bool:
     return evidence.event is not None and evidence.event.paused
+
+
+def _is_shifting(evidence: Evidence) -> bool:
+    record = evidence.record
+    return record is not None and evidence.now_s - (record.said_at_s or 0.0) <= SHIFT_S
 
 
 def _outlived(evidence: Evidence) -> bool:
@@ -216,7 +224,12 @@ RULES: Tuple[Rule, ...] = (
     ),
     Rule(
         "background",
-        lambda evidence: _record(evidence, Status.IDLE) and _paused(evidence) and _event(evidence, *_AT_WORK),
+        lambda evidence: (
+            _record(evidence, Status.IDLE)
+            and _is_shifting(evidence)
+            and _paused(evidence)
+            and _event(evidence, *_AT_WORK)
+        ),
         _said,
         _likely,
         "its turn is over, but an agent that it started works on",

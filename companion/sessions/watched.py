@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Tuple
 from adapters.contract import Adapter, ProcessRecord, Status, Tail
 from companion.core.processes import Life, Process, ProcessTable
 from companion.sessions.evidence import Evidence, Said, Seen
-from companion.sessions.verdict import Verdict, decide
+from companion.sessions.verdict import LAG_S, Verdict, decide
 
 Stamp = Tuple[int, int, int]
 
@@ -27,7 +27,7 @@ class Watched:
     """Guards what reports change: the six below. The rest belongs to the one who looks."""
     event: Optional[Said] = None
     is_reported: bool = False
-    """Whether anybody has told us of it since our start; else its cards have to be looked for."""
+    """Whether anybody has told us of it since our start."""
     file: Optional[str] = None
     """The session's file, as far as anybody said."""
     header: str = ""
@@ -75,8 +75,11 @@ class Watched:
 
     @property
     def needs_file(self) -> bool:
-        """Whether it runs, and its file alone can tell what it works on, or whether it has begun."""
-        return bool(self.records) and (self.event is None or not self.is_reported)
+        """Whether it runs, and does things that no event tells: its file has to."""
+        if not self.records or self.event is None or not self.is_reported:
+            return bool(self.records)
+        acted_at_s = max(record.said_at_s or 0.0 for record in self.records.values())
+        return acted_at_s > self.event.at_s + LAG_S
 
     def is_due(self, now_s: float) -> bool:
         """Whether to look at it now; where there is nothing that could change by itself, seldom."""

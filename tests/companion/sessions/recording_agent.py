@@ -50,7 +50,7 @@ class RecordingAgent:
     def write(self, session_id: str, mark: Mark, at_s: float, *cards: str) -> Path:
         """Write a session's file."""
         path = self.home / "sessions" / session_id
-        path.write_text(json.dumps({"mark": mark.value, "at": at_s, "cards": cards, "cwd": "/work/tree"}))
+        path.write_text(json.dumps({"mark": mark.value, "at": at_s, "cards": cards, "cwd": "/home/dev/tree"}))
         return path
 
     # What an adapter answers
@@ -76,7 +76,7 @@ class RecordingAgent:
             status=Status(fields["status"]) if fields["status"] else None,
             said=fields["status"] or "",
             said_at_s=fields["at"],
-            cwd="/work",
+            cwd="/home/dev",
         )
 
     def sessions_root(self, home: Path, environ: Mapping[str, str]) -> Path:

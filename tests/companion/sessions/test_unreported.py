@@ -6,9 +6,11 @@ from typing import Iterator, List, Tuple
 
 import pytest
 
-from adapters.contract import Mark, ProcessRecord
+from adapters.contract import Mark, ProcessRecord, Status
 from companion.core.processes import Process
+from companion.sessions.evidence import Said
 from companion.sessions.unreported import READ_SHARE, CardReader
+from companion.sessions.verdict import LAG_S
 from companion.sessions.watched import Watched
 from tests.companion.sessions.recording_agent import RecordingAgent
 from tests.companion.web.talk import eventually
@@ -67,10 +69,10 @@ def reader(agent: RecordingAgent, times: Times, found: List[Tuple[str, ...]]) ->
 
 
 def session(path: Path, is_reported: bool = False) -> Watched:
-    """One that runs now, by the agent's record."""
-    process = Process(os.getpid(), "1")
-    record = ProcessRecord("s", os.getpid())
-    return Watched("fake", "s", file=str(path), is_reported=is_reported, records={process: record})
+    """One that runs now and has just acted, by the agent's record."""
+    records = {Process(os.getpid(), "1"): ProcessRecord("s", os.getpid(), said_at_s=NOW)}
+    event = Said(Status.RUNNING, NOW) if is_reported else None
+    return Watched("fake", "s", file=str(path), is_reported=is_reported, event=event, records=records)
 
 
 def test_a_file_is_read_once_for_each_change(
@@ -114,3 +116,13 @@ def test_nobody_is_read_without_need(
     reader.offer([session(path, is_reported=True), ended, session(path.with_name("none"))])
     reader.offer([session(agent.write("t", Mark.WORKING, NOW, "/b/c.md"))])
     eventually(lambda: found == [("/b/c.md",)])
+
+
+def test_one_that_reports_its_start_only_is_read(
+    agent: RecordingAgent, reader: CardReader, found: List[Tuple[str, ...]]
+) -> None:
+    """A policy that lets some hooks through: it acts, and no event says so."""
+    watched = session(agent.write("s", Mark.WORKING, NOW, "/b/a.md"), is_reported=True)
+    watched.event = Said(Status.IDLE, NOW - LAG_S - 1, "SessionStart")
+    reader.offer([watched])
+    eventually(lambda: found == [("/b/a.md",)])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapters.contract import Mark, ProcessRecord, Status, Tail
 from companion.core.processes import Life, Process
 from companion.sessions.evidence import FROM_LOG, Evidence, Records, Said, Seen
-from companion.sessions.verdict import GRACE_S, LAG_S, RULES, STALE_S, Sure, decide
+from companion.sessions.verdict import GRACE_S, LAG_S, RULES, SHIFT_S, STALE_S, Sure, decide
 
 NOW = 1_770_000_000.0
 IDLE, RUNNING, WAITING, READY, CLOSED = (
@@ -157,18 +157,30 @@ CASES: List[Case] = [
         "event",
     ),
     Case(
-        "a background agent works on",
-        seen(process(record=IDLE), event=said(RUNNING, paused=True)),
+        "a background agent is back, and the session goes on in a moment",
+        seen(process(record=IDLE, age_s=SHIFT_S), event=said(RUNNING, paused=True)),
         RUNNING,
         "background",
         Sure.LIKELY,
     ),
     Case(
         "a background agent asks, and the record does not tell",
-        seen(process(record=IDLE), event=said(WAITING, paused=True)),
+        seen(process(record=IDLE, age_s=1), event=said(WAITING, paused=True)),
         WAITING,
         "background",
         Sure.LIKELY,
+    ),
+    Case(
+        "a background agent works on",
+        seen(process(record=RUNNING), event=said(RUNNING, paused=True)),
+        RUNNING,
+        "record_busy",
+    ),
+    Case(
+        "the person ended what worked in the background",
+        seen(process(record=IDLE, age_s=SHIFT_S + 1), event=said(RUNNING, paused=True)),
+        READY,
+        "interrupted",
     ),
     Case(
         "two terminals, the newer word counts",

@@ -55,7 +55,7 @@ def test_the_end_of_a_file_is_read_when_the_file_has_changed(tmp_path: Path) -> 
     for _ in range(2):
         tail = watched.look_at_file(agent.as_adapter())
         assert tail is not None and tail.mark is Mark.WORKING
-    assert agent.read == ["s"] and watched.cwd == "/work/tree"
+    assert agent.read == ["s"] and watched.cwd == "/home/dev/tree"
     path.write_text("[torn")
     assert watched.look_at_file(agent.as_adapter()) is None
     path.unlink()

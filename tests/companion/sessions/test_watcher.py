@@ -278,7 +278,7 @@ def test_sessions_of_which_nobody_reports_are_found_with_their_cards(scene: Scen
     eventually(lambda: len(scene.ledger.associations()) == 2)
     assert {each["status"] for each in scene.ledger.associations()} == {"waiting_for_input"}
     found = scene.watcher.session("fake", "s")
-    assert found is not None and found.cwd == "/work/tree"
+    assert found is not None and found.cwd == "/home/dev/tree"
 
 
 def test_the_file_of_a_session_that_reports_is_not_searched(scene: Scene) -> None:
