@@ -115,8 +115,8 @@ def test_a_compaction_changes_nothing(world: ClaudeWorld) -> None:
         assert lines_about_hooks(screen.seen()) == []
 
 
-def test_a_refused_permission_waits_until_the_next_prompt(world: ClaudeWorld) -> None:
-    """The CLI says nothing after a refusal; the next prompt puts things right."""
+def test_a_refused_permission_links_no_card(world: ClaudeWorld) -> None:
+    """The CLI says nothing after a refusal; its own record does. The next prompt goes on as ever."""
     named, refused = world.card("named.md"), Card(world.board / "refused.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(refused.path), content=card_text(refused.uuid, "refused"))
     marker = world.script("permit", write, say("Written."))
@@ -125,10 +125,12 @@ def test_a_refused_permission_waits_until_the_next_prompt(world: ClaudeWorld) ->
         screen.wait_for_prompt()
         screen.submit(f"{marker} Work on {named.path}")
         screen.answer(dialog, "Escape")
+        stream.wait_for(named.uuid, ["running", "waiting_for_input", "ready_for_review"])
         screen.wait_for_prompt()
         screen.submit(f"{world.script('other', say('Other way.'))} Then do it differently")
         screen.wait_for("Other way.")
-        stream.wait_for(named.uuid, ["running", "waiting_for_input", "running", "ready_for_review"])
+        expected = ["running", "waiting_for_input", "ready_for_review", "running", "ready_for_review"]
+        stream.wait_for(named.uuid, expected)
         assert stream.statuses(refused.uuid) == []
 
 
