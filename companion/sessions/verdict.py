@@ -21,6 +21,8 @@ GRACE_S = 2.0
 SHIFT_S = 3.0
 """Where a session's own agents work on, an idle record is no rest before it has lasted so long, in seconds:
 when one of them ends, the agent is idle for an instant, then goes on by itself."""
+UNLISTED_S = 60.0
+"""A session that no record lists may have begun so many seconds ago at most."""
 STALE_S = 12 * 60 * 60.0
 """After so many seconds without a word, and without a process to look at, nothing is sure."""
 
@@ -277,6 +279,19 @@ RULES: Tuple[Rule, ...] = (
         _by_tail,
         _likely,
         "its file goes on after the last event",
+    ),
+    Rule(
+        "not_listed",
+        lambda evidence: (
+            _unreported(evidence)
+            and evidence.event is not None
+            and evidence.event_age_s > UNLISTED_S
+            and evidence.records is Records.READ
+            and not evidence.processes
+        ),
+        _always(Status.CLOSED),
+        _likely,
+        "the agent's own records list no process of it, and it has not reported since we started",
     ),
     Rule(
         "event",

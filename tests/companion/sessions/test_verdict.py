@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapters.contract import Mark, ProcessRecord, Status, Tail
 from companion.core.processes import Life, Process
 from companion.sessions.evidence import FROM_LOG, Evidence, Records, Said, Seen
-from companion.sessions.verdict import GRACE_S, LAG_S, RULES, SHIFT_S, STALE_S, Sure, decide
+from companion.sessions.verdict import GRACE_S, LAG_S, RULES, SHIFT_S, STALE_S, UNLISTED_S, Sure, decide
 
 NOW = 1_770_000_000.0
 IDLE, RUNNING, WAITING, READY, CLOSED = (
@@ -253,6 +253,27 @@ CASES: List[Case] = [
         Sure.LIKELY,
     ),
     Case(
+        "open in the log of an earlier life, and no process of it to be found",
+        Evidence(NOW, said(RUNNING, UNLISTED_S + 1, FROM_LOG), records=Records.READ),
+        CLOSED,
+        "not_listed",
+        Sure.LIKELY,
+    ),
+    Case(
+        "the same, but it has reported since",
+        Evidence(NOW, said(RUNNING, UNLISTED_S + 1), records=Records.READ),
+        RUNNING,
+        "event",
+        Sure.LIKELY,
+    ),
+    Case(
+        "the same, but the records cannot be read",
+        Evidence(NOW, said(RUNNING, UNLISTED_S + 1, FROM_LOG), records=Records.UNREADABLE),
+        RUNNING,
+        "event",
+        Sure.LIKELY,
+    ),
+    Case(
         "a file that goes on, of which nobody knows whether it lives",
         seen(event=said(READY, name=FROM_LOG), tail=tail(Mark.WORKING)),
         READY,
@@ -334,9 +355,9 @@ def test_a_fresh_report_decides(
 
 @given(_processes, _tails, st.none() | st.builds(said, st.sampled_from(list(Status)), st.floats(0, 1e6)))
 def test_there_is_always_a_verdict(processes: List[Seen], end: Optional[Tail], event: Optional[Said]) -> None:
-    """And no other than a dead process, an end or nothing known closes a session."""
+    """And nothing but a dead process, an end, or no process at all closes a session."""
     verdict = decide(seen(*processes, event=event, tail=end))
     if verdict.status is CLOSED:
-        assert verdict.rule in ("process_gone", "ended", "nothing_known")
+        assert verdict.rule in ("process_gone", "ended", "nothing_known", "not_listed")
     if verdict.rule == "process_gone":
         assert processes and all(each.life is Life.DEAD for each in processes)
