@@ -26,6 +26,8 @@ def in_short(watched: Watched) -> Dict[str, object]:
     }
     if watched.cwd:
         shown["cwd"] = watched.cwd
+    if watched.project:
+        shown["project"] = watched.project
     if watched.file is not None:
         shown["sessionFile"] = watched.file
     return shown

@@ -8,6 +8,7 @@ from typing import Dict, List, Optional, Tuple
 
 from adapters.contract import Adapter, ProcessRecord, Status, Tail
 from companion.core.processes import Life, Process, ProcessTable
+from companion.core.worktrees import repository_of
 from companion.sessions.evidence import Evidence, Said, Seen
 from companion.sessions.verdict import LAG_S, Verdict, decide
 
@@ -36,6 +37,10 @@ class Watched:
     """Where it runs or ran; when that was found dead (Unix seconds), or None."""
     verdict: Optional[Verdict] = None
 
+    project: Optional[str] = None
+    """The repository in which it works, also from within a worktree; else the folder."""
+    project_of: Optional[str] = None
+    """The folder of which that was found out; it may have been removed since."""
     records: Dict[Process, ProcessRecord] = field(default_factory=dict)
     left_at_s: Optional[float] = None
     """When its process was first seen to run another session instead, in Unix seconds."""
@@ -63,6 +68,13 @@ class Watched:
         told = [self.tail.cwd if self.tail is not None else None]
         told += [record.cwd for record in self.records.values()]
         return next((each for each in told if each), None)
+
+    def follow_folder(self) -> None:
+        """Find out the project anew, if the session works in another folder by now."""
+        cwd = self.cwd
+        if cwd and cwd != self.project_of:
+            self.project_of = cwd
+            self.project = repository_of(cwd) or cwd
 
     @property
     def is_open(self) -> bool:

@@ -263,6 +263,7 @@ class Watcher:
                 found = adapter.session_file(self._roots[watched.harness], watched.session_id)
                 watched.file = str(found) if found is not None else None
             tail = watched.look_at_file(adapter)
+            watched.follow_folder()
         with watched.lock:
             event, left_at_s = watched.event, watched.left_at_s
             verdict = watched.judge(Evidence(now_s, event, seen, records, tail, left_at_s))

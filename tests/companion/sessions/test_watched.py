@@ -1,9 +1,10 @@
 """One session under watch: when it is looked at again, and what is forgotten."""
 
 import os
+import shutil
 from pathlib import Path
 
-from adapters.contract import Mark, Status
+from adapters.contract import Mark, Status, Tail
 from companion.core.processes import Life, Process, ProcessTable
 from companion.sessions.evidence import Evidence, Said
 from companion.sessions.watched import SELDOM_S, Watched, stamp_of
@@ -86,3 +87,21 @@ def test_a_session_of_which_nothing_can_change_is_looked_at_seldom() -> None:
     watched.processes.clear()
     watched.event = Said(Status.IDLE, NOW + 1)
     assert watched.is_due(NOW + 1)
+
+
+def test_work_in_a_worktree_is_the_repositorys(tmp_path: Path) -> None:
+    """By the newest folder that its file names; a folder that is gone by then keeps what was known."""
+    watched = Watched("fake", "s")
+    main, tree = tmp_path / "main", tmp_path / "tree"
+    part = main / ".git" / "worktrees" / "tree"
+    part.mkdir(parents=True)
+    (part / "commondir").write_text("../..\n")
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {part}\n")
+    for cwd, expected in ((tree, main), (tmp_path, tmp_path), (tree, main)):
+        watched.tail = Tail(Mark.WORKING, NOW, cwd=str(cwd))
+        watched.follow_folder()
+        assert (watched.cwd, watched.project) == (str(cwd), str(expected))
+    shutil.rmtree(tree)
+    watched.follow_folder()
+    assert watched.project == str(main)
