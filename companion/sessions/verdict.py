@@ -215,14 +215,14 @@ RULES: Tuple[Rule, ...] = (
         lambda evidence: _record(evidence, Status.WAITING_FOR_INPUT),
         _always(Status.WAITING_FOR_INPUT),
         _if_alive,
-        "the agent's own record says that it waits for a person",
+        "its own record says that it waits for a person",
     ),
     Rule(
         "record_busy",
         lambda evidence: _record(evidence, Status.RUNNING),
         _always(Status.RUNNING),
         _if_alive,
-        "the agent's own record says that it is at work",
+        "its own record says that it is at work",
     ),
     Rule(
         "background",
@@ -241,7 +241,7 @@ RULES: Tuple[Rule, ...] = (
         lambda evidence: _record(evidence, Status.IDLE) and _event(evidence, *_AT_WORK),
         _always(Status.READY_FOR_REVIEW),
         _if_alive,
-        "the agent's own record says that it is idle, and no end was reported: the person stopped it",
+        "its own record says idle, and no end was reported: a person stopped it",
     ),
     Rule(
         "record_idle",
@@ -250,7 +250,7 @@ RULES: Tuple[Rule, ...] = (
         ),
         _rests,
         _if_alive,
-        "the agent's own record says that it is idle",
+        "its own record says that it is idle",
     ),
     Rule(
         "file_interrupted",
@@ -291,7 +291,7 @@ RULES: Tuple[Rule, ...] = (
         ),
         _always(Status.CLOSED),
         _likely,
-        "the agent's own records list no process of it, and it has not reported since we started",
+        "its agent's records list no process of it, and nobody has reported it since we started",
     ),
     Rule(
         "event",

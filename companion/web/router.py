@@ -1,16 +1,30 @@
 """Which function answers: one list of routes."""
 
+import re
 from dataclasses import dataclass
 from typing import Callable, Tuple
 
 from companion.core.errors import MethodNotAllowed, NotFound
 from companion.web.guard import hook_name
 from companion.web.messages import Reply, Request, Response
-from companion.web.routes import actions, associations, enrichments, events, health, hooks, settings
+from companion.web.routes import (
+    actions,
+    associations,
+    enrichments,
+    events,
+    health,
+    hooks,
+    sessions,
+    settings,
+)
 from companion.web.services import Services
 
-# No request path can be this: a target holds no spaces.
+# No request path can be these: a target holds no spaces.
 _ANY_HARNESS = "/hooks/ any harness"
+_ANY_SESSION = f"{sessions.PREFIX} any session"
+
+
+_SESSION_PATH = re.compile(re.escape(sessions.PREFIX) + "[^/]+/.+")
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,8 @@ ROUTES: Tuple[Route, ...] = (
     Route("GET", "/enrichments", enrichments.get),
     Route("GET", "/events", events.get),
     Route("GET", "/health", health.get),
+    Route("GET", "/sessions", sessions.get),
+    Route("GET", _ANY_SESSION, sessions.get_one),
     Route("GET", "/settings", settings.get),
     Route("POST", "/settings", settings.post),
     Route("POST", _ANY_HARNESS, hooks.post),
@@ -41,7 +57,10 @@ def answer(request: Request, services: Services) -> Reply:
     harness = hook_name(request.path)
     if request.method == "OPTIONS":  # A hook client never asks, and a page must not learn anything.
         return Response(204 if harness is None else 404)
-    here = [route for route in ROUTES if route.path == (_ANY_HARNESS if harness else request.path)]
+    path = _ANY_HARNESS if harness else request.path
+    if _SESSION_PATH.fullmatch(path):
+        path = _ANY_SESSION
+    here = [route for route in ROUTES if route.path == path]
     for route in here:
         if route.method == request.method:
             return route.answer(request, services)

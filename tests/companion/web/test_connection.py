@@ -22,6 +22,8 @@ EVERY_PATH = (
     "/associations",
     "/enrichments",
     "/events",
+    "/sessions",
+    "/sessions/toy/s1",
     "/settings",
     "/health",
     "/nowhere",
@@ -32,7 +34,8 @@ EVERY_PATH = (
 
 def test_no_route_is_missing_from_the_paths_above() -> None:
     """What holds for every path is asked of every route of the table."""
-    assert {route.path for route in router.ROUTES} - {router._ANY_HARNESS} <= set(EVERY_PATH)
+    with_parts = {router._ANY_HARNESS, router._ANY_SESSION}
+    assert {route.path for route in router.ROUTES} - with_parts <= set(EVERY_PATH)
 
 
 @pytest.mark.parametrize("path", EVERY_PATH)
