@@ -7,13 +7,14 @@ needs the contract's words does not load every agent.)
 
 from typing import Dict
 
-from adapters import claude, opencode, pi
+from adapters import claude, codex, opencode, pi
 from adapters.contract import Adapter
 
 ADAPTERS: Dict[str, Adapter] = {
     "pi": pi,
     "opencode": opencode,
     "claude": claude,
+    "codex": codex,
 }
 """Harness name, as it stands in associations and in ``/hooks/<name>``, to the agent's module.
 In the order in which they are installed."""

@@ -9,7 +9,7 @@ from tests.conftest import ROOT
 
 def test_every_agent_stands_under_its_own_name() -> None:
     """The key is what stands in ``/hooks/<name>``."""
-    assert list(ADAPTERS) == ["pi", "opencode", "claude"]
+    assert list(ADAPTERS) == ["pi", "opencode", "claude", "codex"]
     assert all(name == adapter.NAME for name, adapter in ADAPTERS.items())
 
 

@@ -1,6 +1,8 @@
 """A model on loopback that answers by script: what the agents' CLIs talk to in the end-to-end tests.
 
-It speaks two protocols, ``POST /v1/messages`` and ``POST /v1/chat/completions``, from the same scripts.
+It speaks three protocols, ``POST /v1/messages``, ``/v1/chat/completions`` and ``/v1/responses``, from the
+same scripts. (In the last one a tool whose ``input`` is a text is called as a custom tool, and ``space`` is
+the namespace of a function.)
 
 Run as a program::
 
@@ -154,6 +156,53 @@ def chat_chunks(model: str, number: int, blocks: List[Json]) -> List[Json]:
     return [*({**head, "choices": one} for one in choices), {**head, "choices": [], "usage": usage}]
 
 
+def messages_of_items(items: object) -> List[Json]:
+    """The input of the third protocol as messages: each reply of ours, a call too, is an assistant's."""
+    messages: List[Json] = []
+    for item in items if isinstance(items, list) else []:
+        kind, role = item.get("type"), item.get("role")
+        if kind in ("function_call", "custom_tool_call"):
+            messages.append({"role": "assistant", "content": ""})
+        elif kind == "message" or (kind is None and role):
+            parts = item.get("content")
+            texts = [str(part.get("text", "")) for part in parts] if isinstance(parts, list) else [str(parts)]
+            messages.append({"role": role, "content": "\n".join(texts)})
+    return messages
+
+
+def response_events(number: int, blocks: List[Json]) -> List[Json]:
+    """One streamed reply in the third protocol. A reply has either one text or one call."""
+    items = [_response_item(f"{number:06d}_{index}", block) for index, block in enumerate(blocks)]
+    head: Json = {"id": f"resp_{number:06d}", "output": []}
+    events: List[Json] = [{"type": "response.created", "response": head}]
+    for index, item in enumerate(items):
+        for kind in ("added", "done"):
+            events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
+    usage = {
+        **{"input_tokens": 11, "output_tokens": 9, "total_tokens": 20},
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    return [*events, {"type": "response.completed", "response": {**head, "usage": usage}}]
+
+
+def _response_item(identity: str, block: Json) -> Json:
+    given = block.get("input", {})
+    if "tool" not in block:
+        part = {"type": "output_text", "text": block["text"], "annotations": []}
+        item: Json = {"type": "message", "role": "assistant", "id": f"msg_{identity}", "content": [part]}
+    elif isinstance(given, str):
+        item = {"type": "custom_tool_call", "id": f"ctc_{identity}", "name": block["tool"], "input": given}
+    else:
+        item = {"type": "function_call", "id": f"fc_{identity}", "name": block["tool"]}
+        item["arguments"] = json.dumps(given)
+    if "tool" in block:
+        item["call_id"] = f"call_{identity}"
+    if "space" in block:
+        item["namespace"] = block["space"]
+    return {**item, "status": "completed"}
+
+
 class ModelServer(ThreadingHTTPServer):
     """The server's few facts; each request is one thread."""
 
@@ -207,6 +256,8 @@ class ModelHandler(BaseHTTPRequestHandler):
             self._send_json(200, {"input_tokens": 42})
         elif path in ("/v1/messages", "/v1/chat/completions"):
             self._message(body)
+        elif path == "/v1/responses":
+            self._message({**body, "tools": ["some"], "messages": messages_of_items(body.get("input"))})
         else:
             self._send_json(200, {})
 
@@ -244,6 +295,11 @@ class ModelHandler(BaseHTTPRequestHandler):
         if self.path.startswith("/v1/chat/"):
             frames = "".join(f"data: {json.dumps(data)}\n\n" for data in chat_chunks(model, number, blocks))
             self._send(200, "text/event-stream", f"{frames}data: [DONE]\n\n".encode())
+            return
+        if self.path.startswith("/v1/responses"):
+            data_of = response_events(number, blocks)
+            frames = "".join(f"event: {data['type']}\ndata: {json.dumps(data)}\n\n" for data in data_of)
+            self._send(200, "text/event-stream", frames.encode())
             return
         events = Events(model, number).of(blocks)
         if not body.get("stream"):

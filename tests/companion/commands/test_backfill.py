@@ -376,24 +376,41 @@ def opencode_session(place: Place, name: str, *texts: str) -> Path:
     return made.close()
 
 
+def codex_session(place: Place, name: str, text: str) -> Path:
+    """A session of Codex in its default place."""
+    file = place.home / f".codex/sessions/2026/01/02/rollout-2026-01-02T00-00-00-{name}.jsonl"
+    item = {"type": "UserMessage", "content": [{"type": "text", "text": text}]}
+    records = (("session_meta", {"id": name}), ("event_msg", {"type": "item_completed", "item": item}))
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        "".join(
+            json.dumps({"timestamp": "2026-01-02T00:00:00.000Z", "type": kind, "payload": payload}) + "\n"
+            for kind, payload in records
+        )
+    )
+    return file
+
+
 def test_all_agents_in_the_order_of_the_contract(place: Place) -> None:
-    """claude, opencode, pi; each its line; a second run adds nothing and purges nothing."""
+    """claude, codex, opencode, pi; each its line; a second run adds nothing and purges nothing."""
     card = place.card("one", "u-1")
     place.session("c", f"work on {card}")
+    rollout = codex_session(place, "x", f"work on {card}")
     database = opencode_session(place, "o", f'"work on {card}"')
     file = pi_session(place, "p", f"work on {card}")
     place.record(cardUuid="u-9", cardPath="/gone/x.md", sessionId="old", harness="pi")
     code, out, err = place.run()
     assert (code, err) == (0, "")
     line = "scanned 1 session, found 1 association in 1 session. Added 1; 0 already existed,"
-    purged = (("claude", 0), ("opencode", 0), ("pi", 1))
+    purged = (("claude", 0), ("codex", 0), ("opencode", 0), ("pi", 1))
     assert out.splitlines() == [f"{name}: {line} {count} stale purged." for name, count in purged]
     told = [(each["harness"], each["sessionId"], each["status"]) for each in place.records()]
-    assert told == [("claude", "c", "closed"), ("opencode", "o", "closed"), ("pi", "p", "closed")]
-    assert [each["sessionFile"] for each in place.records()[1:]] == [str(database), str(file)]
+    names = [("claude", "c"), ("codex", "x"), ("opencode", "o"), ("pi", "p")]
+    assert told == [(*each, "closed") for each in names]
+    assert [each["sessionFile"] for each in place.records()[1:]] == [str(rollout), str(database), str(file)]
     before = place.log.read_bytes()
     code, out, _ = place.run()
-    assert out.count("Added 0; 1 already existed, 0 stale purged.") == 3
+    assert out.count("Added 0; 1 already existed, 0 stale purged.") == 4
     assert place.log.read_bytes() == before
 
 
@@ -415,13 +432,14 @@ def test_failing_agent_does_not_stop_the_others(
     out, err = capsys.readouterr()
     assert [line.partition(":")[0] for line in out.splitlines() if not line.startswith(" ")] == [
         "claude",
+        "codex",
         "pi",
     ]
     assert err == "opencode: /x/opencode.db: file is nothing we know\n"
     assert backfill.run(argparse.Namespace(agents=[], json=True)) == 1
     told = json.loads(capsys.readouterr().out)["harnesses"]
-    assert [each["harness"] for each in told] == ["claude", "opencode", "pi"]
-    assert told[1] == {"harness": "opencode", "error": "/x/opencode.db: file is nothing we know"}
+    assert [each["harness"] for each in told] == ["claude", "codex", "opencode", "pi"]
+    assert told[2] == {"harness": "opencode", "error": "/x/opencode.db: file is nothing we know"}
 
 
 def test_store_that_cannot_be_read_costs_no_association(place: Place) -> None:
@@ -464,6 +482,8 @@ def test_damage_is_counted_and_named(place: Place) -> None:
     log.write_text('{"type":"user"}\n{torn')
     pi = pi_session(place, "p", "hello")
     pi.write_text(pi.read_text() + "{torn\n")
+    rollout = codex_session(place, "x", "hello")
+    rollout.write_text(rollout.read_text() + "{torn\n")
     database = opencode_session(place, "o", f"see {place.board}/torn.md")
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE part SET data = substr(data, 1, length(data) - 2)")
@@ -476,6 +496,7 @@ def test_damage_is_counted_and_named(place: Place) -> None:
     told = json.loads(place.run("--json")[1])["harnesses"]
     assert [(each["damaged"], each["damagedIn"]) for each in told] == [
         (3, {str(file): 2, str(log): 1}),
+        (1, {str(rollout): 1}),
         (1, {store: 1}),
         (1, {str(pi): 1}),
     ]

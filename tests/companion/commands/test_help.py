@@ -26,8 +26,8 @@ def test_every_command_has_its_module(module: str) -> None:
     ("start", "end"),
     [
         ("  serve ", "Start the sidecar"),
-        ("  backfill [claude|opencode|pi] ", "Rebuild associations"),
-        ("  uninstall [macos|pi|opencode|claude] ", "Remove"),
+        ("  backfill [claude|codex|opencode|pi] ", "Rebuild associations"),
+        ("  uninstall [macos|pi|opencode|claude|codex] ", "Remove"),
         ("  MDELLO_COMPANION_PORT ", "Listen port (51618)"),
         ("  PI_SESSIONS_DIR ", "pi sessions read by backfill"),
         ("  OPENCODE_SESSIONS_DB ", "opencode sessions read by backfill"),

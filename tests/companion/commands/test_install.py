@@ -44,21 +44,23 @@ def test_without_an_argument_every_agent_is_connected_and_disconnected(machine: 
         pytest.skip("the service would be installed, too")
     done = machine("install")
     assert (done.returncode, done.stderr) == (0, "")
-    starts = ["Installed Pi extension", "Installed OpenCode extension", "Installed Claude plugin"]
+    titles = ["Pi extension", "OpenCode extension", "Claude plugin", "Codex hooks"]
+    starts = [f"Installed {title}" for title in titles]
     told = headlines(done.stdout)
     assert [line[: len(start)] for line, start in zip(told, starts)] == starts
-    assert told[3:] in ([], ["To start the companion at login: mdello.pyz install service"])
+    assert told[4:] in ([], ["To start the companion at login: mdello.pyz install service"])
     assert "/reload" in done.stdout and "Restart OpenCode" in done.stdout
     again = machine("install")
-    assert again.returncode == 0 and again.stdout.count("nothing to change") == 3
+    assert again.returncode == 0 and again.stdout.count("nothing to change") == 4
     done = machine("uninstall")
-    starts = ["Removed Pi extension", "Removed OpenCode extension", "Removed Claude plugin"]
+    starts = [f"Removed {title}" for title in titles]
     assert (done.returncode, done.stderr) == (0, "")
     assert [line[: len(start)] for line, start in zip(headlines(done.stdout), starts)] == starts
-    assert len(headlines(done.stdout)) == 3
+    assert len(headlines(done.stdout)) == 4
     assert list(machine.home.iterdir()) == []
     again = machine("uninstall")
     assert again.returncode == 0 and again.stdout.count("there was none") == 3
+    assert again.stdout.count("there were none") == 1
 
 
 def test_agents_that_are_not_here_are_left_out_and_named(machine: Any) -> None:
@@ -76,7 +78,7 @@ def test_agents_that_are_not_here_are_left_out_and_named(machine: Any) -> None:
     foreign.parent.mkdir(parents=True)
     foreign.write_text("// mine")  # Nothing that keeps the others: it is nobody's business.
     told = json.loads(machine("install", "--json").stdout)
-    assert [each["harness"] for each in told] == ["pi", "opencode", "claude"]
+    assert [each["harness"] for each in told] == ["pi", "opencode", "claude", "codex"]
     assert "not found" in told[1]["message"] and told[1]["changed"] is False
 
 
@@ -136,7 +138,7 @@ def test_json_tells_programs_the_same(mdello: Any) -> None:
     assert told["message"].startswith("Installed Claude plugin")
     assert told["details"] and told["warnings"] == []
     told = json.loads(mdello("uninstall", "--json").stdout)
-    assert told[-1]["message"].startswith("Removed Claude plugin")
+    assert told[-2]["message"].startswith("Removed Claude plugin")
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_wrong_usage_is_a_usage_line_and_changes_nothing(arguments: List[str], m
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith(f"Usage: mdello.pyz {arguments[0]} [")
-    assert "|pi|opencode|claude]" in done.stderr or "[pi|opencode|claude]" in done.stderr
+    assert "|pi|opencode|claude|codex]" in done.stderr or "[pi|opencode|claude|codex]" in done.stderr
     assert "mdello.pyz help" in done.stderr
     assert list(mdello.home.iterdir()) == []
 

@@ -28,7 +28,7 @@ from tests.conftest import ROOT
 
 # launchd is asked by the tests of the service only: there is no fake in its place here.
 ALL = [name for name in integrations() if name != SERVICE or sys.platform.startswith("linux")]
-PROGRAMS = ("pi", "opencode", "claude", "curl", "systemctl", "python3")
+PROGRAMS = ("pi", "opencode", "claude", "codex", "curl", "systemctl", "python3")
 
 each_integration = pytest.mark.parametrize("name", ALL)
 
@@ -78,13 +78,20 @@ PLACES = {
         "XDG_STATE_HOME": "{base}/xdg/state",
         "PI_CODING_AGENT_DIR": "{base}/agents/pi",
         "CLAUDE_CONFIG_DIR": "{base}/agents/claude",
+        "CODEX_HOME": "{base}/agents/codex",
     },
     "within each other": {
         "CLAUDE_CONFIG_DIR": "{base}/home/.config/claude",
+        "CODEX_HOME": "{base}/home/.config/opencode/codex",
         "PI_CODING_AGENT_DIR": "{base}/home/.config/opencode/pi",
         "XDG_DATA_HOME": "{base}/home/.config",
     },
-    "not meant": {"XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "", "CLAUDE_CONFIG_DIR": ""},
+    "not meant": {
+        "XDG_CONFIG_HOME": "config",
+        "XDG_DATA_HOME": "",
+        "CLAUDE_CONFIG_DIR": "",
+        "CODEX_HOME": "",
+    },
 }
 ENVIRONMENTS: Dict[str, Dict[str, str]] = {name: dict(values) for name, values in PLACES.items()}
 
@@ -94,6 +101,7 @@ def fill(root: Path) -> None:
     folders = [
         ".claude/skills/other",
         ".claude/projects",
+        ".codex/sessions",
         ".config/opencode/plugins/node_modules",
         ".config/systemd/user/default.target.wants",
         ".local/share/mdello/clients",
@@ -123,7 +131,7 @@ def fill(root: Path) -> None:
 
 def test_the_service_comes_first_and_then_the_agents() -> None:
     """In the contract's order."""
-    assert list(integrations()) == [SERVICE, *ADAPTERS] == ["service", "pi", "opencode", "claude"]
+    assert list(integrations()) == [SERVICE, *ADAPTERS] == ["service", "pi", "opencode", "claude", "codex"]
     for name, integration in integrations().items():
         assert name == integration.NAME and integration.TITLE
 
@@ -141,13 +149,13 @@ def test_an_agent_that_cannot_be_connected_is_in_no_list(monkeypatch: pytest.Mon
 
 def test_on_the_command_line_macos_is_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
     """There, and nowhere else; alone it belongs to what is installed at once there."""
-    assert words() == ["service", "macos", "pi", "opencode", "claude"]
+    assert words() == ["service", "macos", "pi", "opencode", "claude", "codex"]
     assert [named(word) for word in words() if word != MACOS] == list(integrations())
     monkeypatch.setattr(sys, "platform", "darwin")
     assert on_macos() and named(MACOS) == SERVICE
-    assert at_once() == ["service", "pi", "opencode", "claude"]
+    assert at_once() == ["service", "pi", "opencode", "claude", "codex"]
     monkeypatch.setattr(sys, "platform", "linux")
-    assert at_once() == ["pi", "opencode", "claude"]
+    assert at_once() == ["pi", "opencode", "claude", "codex"]
     with pytest.raises(UsageError, match="requires macOS"):
         named(MACOS)
 
@@ -169,7 +177,13 @@ def test_inspection_and_presence_never_raise(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     odd = {
         variable: value
-        for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR")
+        for variable in (
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+            "CLAUDE_CONFIG_DIR",
+            "PI_CODING_AGENT_DIR",
+            "CODEX_HOME",
+        )
         for value in [f"{tmp_path}/file/below"]
     }
     for environ in ({}, odd, dict.fromkeys(odd, "relative"), dict.fromkeys(odd, "/" + "x" * 5000)):
@@ -209,7 +223,7 @@ def test_any_order_in_and_out_twice_leaves_the_home_as_it_was(order: Tuple[str, 
 
 _PARTS = [
     *{".claude", "skills", ".pi", "agent", "extensions", ".config", "opencode", "plugins", "systemd", "user"},
-    *{".local", "share", "state", "mdello", "clients", "claude", "pi", "a b'c$"},
+    *{".local", "share", "state", "mdello", "clients", "claude", "pi", ".codex", "a b'c$"},
 ]
 _PATHS = st.lists(st.sampled_from(sorted(_PARTS)), min_size=1, max_size=5).map("/".join)
 
@@ -281,7 +295,9 @@ def test_what_others_have_added_meanwhile_stays(environment: str, tmp_path: Path
 @each_integration
 @pytest.mark.parametrize("relative", [True, False])
 @pytest.mark.parametrize("dangling", [True, False])
-@pytest.mark.parametrize("linked", [".claude", ".config", ".local", ".pi", ".config/systemd", ".local/share"])
+@pytest.mark.parametrize(
+    "linked", [".claude", ".codex", ".config", ".local", ".pi", ".config/systemd", ".local/share"]
+)
 def test_links_into_a_dotfiles_repository_stay_links(
     linked: str, dangling: bool, relative: bool, name: str, tmp_path: Path
 ) -> None:
@@ -496,7 +512,7 @@ def test_homes_with_odd_names(name: str, front_door: Callable[[InstallContext], 
         assert (told.returncode, told.stderr) == (0, "")
     for link in (".pi/agent/extensions", ".config/opencode/plugins"):
         assert (home / link / "mdello-companion.js").read_bytes().startswith(b"// mdello-companion client")
-    assert run("doctor").stdout.count(": installed at ") == 3
+    assert run("doctor").stdout.count(": installed at ") == 4
     if SERVICE in ALL:
         told = run("install", SERVICE)
         refused = any(letter in name for letter in "\n\udcff")
