@@ -105,6 +105,14 @@ def _tail(evidence: Evidence, *marks: Mark) -> bool:
     return _is_newer(tail.at_s, evidence.event)
 
 
+def _has_worked(evidence: Evidence) -> bool:
+    """Whether the session, idle by its last event, has had something to do since: its end came alone."""
+    tail = evidence.tail
+    if tail is None or tail.mark is Mark.EMPTY or not _event(evidence, Status.IDLE):
+        return False
+    return _is_newer(tail.at_s, evidence.event)
+
+
 def _unreported(evidence: Evidence) -> bool:
     """Whether nobody has reported since our start: an agent that does would tell its end by itself."""
     return evidence.event is None or evidence.event.name == FROM_LOG
@@ -246,7 +254,8 @@ RULES: Tuple[Rule, ...] = (
     Rule(
         "record_idle",
         lambda evidence: (
-            _record(evidence, Status.IDLE) and (evidence.event is None or _event(evidence, Status.CLOSED))
+            _record(evidence, Status.IDLE)
+            and (evidence.event is None or _event(evidence, Status.CLOSED) or _has_worked(evidence))
         ),
         _rests,
         _if_alive,

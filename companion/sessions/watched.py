@@ -90,6 +90,8 @@ class Watched:
         """Whether it runs, and does things that no event tells: its file has to."""
         if not self.records or self.event is None or not self.is_reported:
             return bool(self.records)
+        if self.verdict is not None and self.verdict.status is not self.event.status:
+            return True
         acted_at_s = max(record.said_at_s or 0.0 for record in self.records.values())
         return acted_at_s > self.event.at_s + LAG_S
 
@@ -117,12 +119,12 @@ class Watched:
 
     def look_at_file(self, adapter: Adapter) -> Optional[Tail]:
         """What the end of its file says now; read again only when the file has changed, and when it is
-        needed: no record of the agent's tells, or there is no event that it could be held against."""
+        needed: no record of the agent's tells, or no event says whether it has had something to do."""
         stamp = stamp_of(self.file)
         if stamp is None:
             return None
         told = any(record.status is not None for record in self.records.values())
-        needed = not told or self.event is None or self.event.status is Status.CLOSED
+        needed = not told or self.event is None or self.event.status in (Status.CLOSED, Status.IDLE)
         if needed and stamp != self.tail_stamp:
             try:
                 self.tail = adapter.read_tail(Path(str(self.file)), self.session_id)

@@ -8,7 +8,7 @@ import pytest
 
 from adapters.contract import Mark, ProcessRecord, Status
 from companion.core.processes import Process
-from companion.sessions.evidence import Said
+from companion.sessions.evidence import Evidence, Said
 from companion.sessions.unreported import READ_SHARE, CardReader
 from companion.sessions.verdict import LAG_S
 from companion.sessions.watched import Watched
@@ -124,5 +124,16 @@ def test_one_that_reports_its_start_only_is_read(
     """A policy that lets some hooks through: it acts, and no event says so."""
     watched = session(agent.write("s", Mark.WORKING, NOW, "/b/a.md"), is_reported=True)
     watched.event = Said(Status.IDLE, NOW - LAG_S - 1, "SessionStart")
+    reader.offer([watched])
+    eventually(lambda: found == [("/b/a.md",)])
+
+
+def test_one_that_does_something_else_than_it_reported_is_read(
+    agent: RecordingAgent, reader: CardReader, found: List[Tuple[str, ...]]
+) -> None:
+    """However soon after its start it began."""
+    watched = session(agent.write("s", Mark.WORKING, NOW, "/b/a.md"), is_reported=True)
+    watched.event = Said(Status.IDLE, NOW, "SessionStart")
+    watched.judge(Evidence(NOW, Said(Status.WAITING_FOR_INPUT, NOW)))
     reader.offer([watched])
     eventually(lambda: found == [("/b/a.md",)])

@@ -219,6 +219,18 @@ CASES: List[Case] = [
     Case("no hooks, an open question", seen(ALIVE, tail=tail(Mark.ASKING)), WAITING, "file", Sure.LIKELY),
     Case("it lives, and that is all", seen(ALIVE), IDLE, "nothing_known", Sure.UNKNOWN),
     Case("nothing at all", seen(), CLOSED, "nothing_known", Sure.UNKNOWN),
+    Case(
+        "some hooks only: its start was told, its work was not",
+        seen(process(record=IDLE, age_s=5), event=said(IDLE), tail=tail(Mark.ENDED, 6)),
+        READY,
+        "record_idle",
+    ),
+    Case(
+        "resumed, and nothing said since",
+        seen(process(record=IDLE, age_s=5), event=said(IDLE), tail=tail(Mark.ENDED, 600)),
+        IDLE,
+        "event",
+    ),
     # The session's file, where there is no record.
     Case(
         "Esc, told by the file",
