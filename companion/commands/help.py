@@ -5,6 +5,7 @@ from typing import Dict, List, Mapping, Tuple
 COMMANDS: Dict[str, str] = {
     "serve": "serve",
     "status": "status",
+    "explain": "explain",
     "board": "board",
     "backfill": "backfill",
     "purge": "purge",
@@ -32,6 +33,7 @@ def help_text(environ: Mapping[str, str]) -> str:
             "Start the sidecar (the default); --demo: with a throw-away board; --log-files: log to files",
         ),
         ("status [--json]", "Boards, and which session works on which card"),
+        ("explain [SESSION|CARD]", "Why a session has its status: verdict and evidence; --json"),
         ("board init DIR", "Make a board in a folder and register it"),
         ("board add DIR", "Register an existing board"),
         ("board list [--json]", "Registered boards"),

@@ -44,6 +44,8 @@ class Overview:
     """Whether a companion serves our port: a value of ``client.Holder``."""
     unsaved: int
     """Records that the running companion could not write and holds in memory."""
+    watched: List[Dict[str, object]]
+    """Open sessions as the running companion sees them, with the reasons of their statuses."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -105,6 +107,7 @@ def look(settings: Settings) -> Overview:
         problems=problems,
         running=running.value,
         unsaved=unsaved,
+        watched=_watched(settings.port) if running is Holder.OURS else [],
     )
 
 
@@ -134,6 +137,19 @@ def _held(port: int) -> List[Association]:
         return []
 
 
+def _watched(port: int) -> List[Dict[str, object]]:
+    """Nothing when it does not answer, or is of a version that has no such answer."""
+    from companion.core.errors import CompanionUnreachable
+    from companion.web.client import get_json
+
+    try:
+        answer = get_json(port, "/sessions", PROBE_TIMEOUT_S)
+    except CompanionUnreachable:
+        return []
+    rows = answer.get("sessions") if isinstance(answer, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
 def _count(events: List[Association]) -> Dict[str, int]:
     counts: Dict[str, int] = {}
     for event in events:
@@ -155,11 +171,13 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
         lines.append("No tracked boards.")
     for uuid, path in overview.boards:
         lines.append(f"{uuid} {path}: {overview.events.get(uuid, 0)} events")
-        lines += _board_lines([each for each in overview.sessions if each.board_uuid == uuid], now_s)
+        on_it = [each for each in overview.sessions if each.board_uuid == uuid]
+        lines += _board_lines(on_it, overview.watched, now_s)
     known = {uuid for uuid, _ in overview.boards}
     homeless = [each for each in overview.sessions if each.board_uuid not in known]
     if homeless:
-        lines += ["Not on a registered board:", *_board_lines(homeless, now_s)]
+        lines += ["Not on a registered board:", *_board_lines(homeless, overview.watched, now_s)]
+    lines += _cardless_lines(overview, now_s)
     lines += _without_uuid_lines(overview)
     lines += [f"Could not be read: {problem}" for problem in overview.problems]
     if overview.unsaved:
@@ -169,17 +187,38 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
     return lines
 
 
-def _board_lines(sessions: List[Association], now_s: float) -> List[str]:
+def _board_lines(sessions: List[Association], watched: List[Dict[str, object]], now_s: float) -> List[str]:
     """Open sessions one by one, those that need a person first; closed ones as a number."""
+    reasons = {(row.get("harness"), row.get("sessionId")): str(row.get("reason") or "") for row in watched}
     still_open = [each for each in sessions if each.status is not Status.CLOSED]
     still_open.sort(key=lambda each: (_ORDER.index(each.status), each.card_path))
     lines = [
         f"  {each.status.value.replace('_', ' '):<17} {printable(os.path.basename(each.card_path))}"
         f"  {printable(each.harness)} {printable(each.session_id)}  {_age(each.updated_at, now_s)}"
+        f"{_why(reasons.get((each.harness, each.session_id)))}"
         for each in still_open
     ]
     closed = len(sessions) - len(still_open)
     return lines + ([f"  {closed} closed"] if closed else [])
+
+
+def _why(reason: Optional[str]) -> str:
+    return f"  ({printable(reason)})" if reason else ""
+
+
+def _cardless_lines(overview: Overview, now_s: float) -> List[str]:
+    """Open sessions that work on no card; those that a program has started are left out."""
+    linked = {(each.harness, each.session_id) for each in overview.sessions}
+    lines = []
+    for row in overview.watched:
+        harness, session_id = str(row.get("harness")), str(row.get("sessionId"))
+        if row.get("automated") is True or (harness, session_id) in linked:
+            continue
+        status = str(row.get("status")).replace("_", " ")
+        place = str(row.get("project") or row.get("cwd") or "")
+        line = f"  {status:<17} {harness} {session_id}  {_age(str(row.get('since')), now_s)}  {place}"
+        lines.append(printable(line.rstrip()) + _why(str(row.get("reason") or "")))
+    return ["Without a card:", *lines] if lines else []
 
 
 def _without_uuid_lines(overview: Overview) -> List[str]:
@@ -236,5 +275,6 @@ def _as_json(overview: Overview) -> Dict[str, object]:
             for path, harness, session_id, status in overview.waiting_links
         ],
         "unsaved": overview.unsaved,
+        "watched": overview.watched,
         "problems": overview.problems,
     }

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
@@ -50,6 +50,10 @@ class Watched:
     tail_stamp: Optional[Stamp] = None
     """The file as it was when its end was read."""
     evidence: Evidence = field(default_factory=lambda: Evidence(0.0))
+    looked_at_s: float = 0.0
+    """When the last look at it was, in Unix seconds."""
+    looked_event: Optional[Said] = None
+    """The last event at that moment."""
     since_s: float = 0.0
     """Since when the verdict's status holds, in Unix seconds."""
     cards_stamp: Optional[Stamp] = None
@@ -83,7 +87,7 @@ class Watched:
             return True
         if any(self.processes.get(process) is None for process in self.records):
             return True
-        return self.event is not self.evidence.event
+        return self.event is not self.looked_event
 
     @property
     def needs_file(self) -> bool:
@@ -99,12 +103,11 @@ class Watched:
         """Whether to look at it now; where there is nothing that could change by itself, seldom."""
         if not self.is_open:
             return False
-        seen = self.evidence
-        if self.event is not seen.event or self.left_at_s != seen.left_at_s:
+        if self.event is not self.looked_event or self.left_at_s != self.evidence.left_at_s:
             return True
         if self.records or None in self.processes.values():
             return True
-        return not 0.0 <= now_s - self.evidence.now_s < SELDOM_S
+        return not 0.0 <= now_s - self.looked_at_s < SELDOM_S
 
     def look_at_processes(self, table: ProcessTable, now_s: float) -> Tuple[Seen, ...]:
         """How its processes are now; without the dead ones while another one lives. Under the lock."""
@@ -133,8 +136,19 @@ class Watched:
             self.tail_stamp = stamp
         return self.tail
 
+    def hear(self, said: Said) -> None:
+        """A report came: the verdict is its status until there is more to go by. Under the lock."""
+        self.event = said
+        self.is_reported = True
+        self.judge(replace(self.evidence, now_s=said.at_s, event=said))
+
+    def look(self, evidence: Evidence) -> Verdict:
+        """The verdict on what a look has gathered. Under the lock."""
+        self.looked_at_s, self.looked_event = evidence.now_s, evidence.event
+        return self.judge(evidence)
+
     def judge(self, evidence: Evidence) -> Verdict:
-        """The verdict on what was gathered. Under the lock."""
+        """The verdict on evidence, which becomes what is known. Under the lock."""
         before = self.verdict
         self.evidence = evidence
         self.verdict = decide(evidence)

@@ -149,8 +149,7 @@ class Watcher:
         watched = self._watched((harness, session_id))
         process = self._named(header) if header and header != watched.header else None
         with watched.lock:
-            watched.event = said
-            watched.is_reported = True
+            watched.hear(said)
             watched.file = session_file or watched.file
             if header is not None and header != watched.header:
                 watched.header = header
@@ -188,10 +187,14 @@ class Watcher:
             return list(self._sessions.values())
 
     def session(self, harness: str, session_id: str) -> Optional[Watched]:
-        """One session as of now, or None."""
+        """One session, looked at now, or None."""
         self.refresh()
         with self._lock:
-            return self._sessions.get((harness, session_id))
+            found = self._sessions.get((harness, session_id))
+        if found is not None and found.is_due(self._now()):
+            with self._looking:
+                self._look_at(found, self._now())
+        return found
 
     def refresh(self) -> None:
         """Look now if the last look is older than it should be: who asks gets nothing stale."""
@@ -266,7 +269,7 @@ class Watcher:
             watched.follow_folder()
         with watched.lock:
             event, left_at_s = watched.event, watched.left_at_s
-            verdict = watched.judge(Evidence(now_s, event, seen, records, tail, left_at_s))
+            verdict = watched.look(Evidence(now_s, event, seen, records, tail, left_at_s))
             if verdict.rule not in _OWN_RULES:
                 self._correct(watched, verdict.status)
 

@@ -61,6 +61,8 @@ def _is_closed(watched: Watched) -> bool:
 def _cards(services: Services) -> Cards:
     cards: Cards = {}
     for each in services.ledger.associations():
-        row = {key: each[key] for key in ("boardUuid", "cardUuid", "cardPath") if key in each}
+        row: Dict[str, object] = {
+            key: each[key] for key in ("boardUuid", "cardUuid", "cardPath") if key in each
+        }
         cards.setdefault((str(each["harness"]), str(each["sessionId"])), []).append(row)
     return cards

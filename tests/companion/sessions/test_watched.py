@@ -19,7 +19,7 @@ def test_a_closed_session_is_left_alone_until_something_is_heard() -> None:
     watched = Watched("fake", "s")
     assert watched.is_open
     watched.event = Said(Status.CLOSED, NOW)
-    watched.judge(Evidence(NOW, watched.event))
+    watched.look(Evidence(NOW, watched.event))
     assert not watched.is_open
     watched.event = Said(Status.RUNNING, NOW)
     assert watched.is_open
@@ -73,7 +73,7 @@ def test_a_session_of_which_nothing_can_change_is_looked_at_seldom() -> None:
     """Old ones, of agents that name no process, may be many."""
     watched = Watched("fake", "s", event=Said(Status.RUNNING, NOW))
     assert watched.is_due(NOW)
-    watched.judge(Evidence(NOW, watched.event))
+    watched.look(Evidence(NOW, watched.event))
     assert [watched.is_due(NOW + after_s) for after_s in (1, SELDOM_S - 1, SELDOM_S, -1)] == [
         False,
         False,
