@@ -25,6 +25,8 @@ OLD_PI = "0.73.1"
 """The last version of Pi under its old name, which tells less of a run."""
 OPENCODE = "1.18.33"
 """The version of OpenCode that the tests drive."""
+CODEX = "0.171.0"
+"""The version of Codex that the tests drive."""
 NODE = "24.21.0"
 """Pi needs a newer Node than many machines have."""
 
@@ -100,6 +102,15 @@ def opencode() -> Path:
         package += "-baseline"
     package += "-musl" if any(Path("/lib").glob("ld-musl-*")) else ""
     return fetch("opencode", package, OPENCODE, f"{package}/bin/opencode")
+
+
+def codex() -> Path:
+    """Codex's program. CliMissing when it cannot be had."""
+    system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system(), "other")
+    machine = platform.machine().lower()
+    short, long = {"x86_64": ("x64", "x86_64"), "amd64": ("x64", "x86_64")}.get(machine, ("arm64", "aarch64"))
+    target = f"{long}-{'apple-darwin' if system == 'darwin' else 'unknown-linux-musl'}"
+    return fetch("codex", "@openai/codex", CODEX, f"@openai/codex-{system}-{short}/vendor/{target}/bin/codex")
 
 
 def fetch(name: str, package: str, version: str, program: str, scripts: bool = False) -> Path:

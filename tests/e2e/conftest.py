@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e import agent_cli
 from tests.e2e.claude_world import ClaudeWorld
+from tests.e2e.codex_world import CodexWorld
 from tests.e2e.opencode_world import OpenCodeWorld
 from tests.e2e.pi_world import PiWorld
 
@@ -63,6 +64,12 @@ def opencode_program() -> Path:
 
 
 @pytest.fixture(scope="session")
+def codex_program() -> Path:
+    """The pinned Codex."""
+    return fetched(agent_cli.codex)
+
+
+@pytest.fixture(scope="session")
 def tmux() -> str:
     """tmux, for the tests that look at the terminal UI."""
     return shutil.which("tmux") or _missing("tmux is not installed (the terminal UI is driven in it)")
@@ -100,6 +107,16 @@ def pi_world(tmp_path: Path, pyz: Path, node: Path, pi_script: Path) -> Iterator
     with PiWorld(tmp_path / "world", pyz, node, pi_script) as world:
         world.make_board()
         world.mdello("install", "pi")
+        world.start_companion()
+        yield world
+
+
+@pytest.fixture
+def codex_world(tmp_path: Path, pyz: Path, codex_program: Path) -> Iterator[CodexWorld]:
+    """A person with a board who works with Codex, our hooks installed and the companion running."""
+    with CodexWorld(tmp_path / "world", pyz, codex_program) as world:
+        world.make_board()
+        world.mdello("install", "codex")
         world.start_companion()
         yield world
 

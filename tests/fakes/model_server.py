@@ -163,10 +163,12 @@ def messages_of_items(items: object) -> List[Json]:
         kind, role = item.get("type"), item.get("role")
         if kind in ("function_call", "custom_tool_call"):
             messages.append({"role": "assistant", "content": ""})
-        elif kind == "message" or (kind is None and role):
+        elif kind in ("message", "agent_message", None):
             parts = item.get("content")
-            texts = [str(part.get("text", "")) for part in parts] if isinstance(parts, list) else [str(parts)]
-            messages.append({"role": role, "content": "\n".join(texts)})
+            texts = [str(parts)]
+            if isinstance(parts, list):  # What one agent tells another is not readable for a client.
+                texts = [str(part.get("text") or part.get("encrypted_content")) for part in parts]
+            messages.append({"role": role or "user", "content": "\n".join(texts)})
     return messages
 
 
