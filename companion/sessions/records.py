@@ -107,7 +107,7 @@ class RecordReader:
         folder = self._folders.get(harness)
         return folder.state if folder is not None else Records.NONE
 
-    def facts(self) -> Dict[str, object]:
+    def facts(self) -> Dict[str, Dict[str, object]]:
         """By harness: ``state``, ``records`` (how many were understood) and ``problems`` (by path)."""
         return {
             harness: {

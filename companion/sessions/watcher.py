@@ -206,10 +206,17 @@ class Watcher:
         self.look()
 
     def facts(self) -> Dict[str, object]:
-        """``sessions`` (how many are under watch), ``records`` (see :meth:`RecordReader.facts`)."""
+        """``sessions`` (how many are under watch) and, by harness of agents that keep records of their
+        processes, ``records``: see :meth:`RecordReader.facts`; ``running``: sessions that live by these,
+        and ``silent``: how many of them do things that nobody reports."""
         with self._lock:
-            count = len(self._sessions)
-        return {"sessions": count, "records": self._records.facts()}
+            sessions = list(self._sessions.values())
+        running = [each for each in sessions if each.records and each.evidence.live]
+        records = self._records.facts()
+        for harness, facts in records.items():
+            own = [each for each in running if each.harness == harness]
+            facts.update(running=len(own), silent=sum(each.needs_file for each in own))
+        return {"sessions": len(sessions), "records": records}
 
     @property
     def problem(self) -> Optional[str]:

@@ -37,6 +37,7 @@ def check(
             continue
         tell = _events if hooked[name] else _reports
         found += tell(integration.TITLE, tally if health is not None else None, last_records.get(name), now)
+        found += _own_records(integration.TITLE, _records_of(health, name))
     return found
 
 
@@ -74,6 +75,35 @@ def _tally_of(health: Optional[Health], kind: str, name: str) -> Mapping[str, ob
     tallies = health.get(kind) if health else None
     tally = tallies.get(name) if isinstance(tallies, dict) else None
     return tally if isinstance(tally, dict) else {}
+
+
+def _records_of(health: Optional[Health], name: str) -> Mapping[str, object]:
+    watcher = health.get("watcher") if health else None
+    records = watcher.get("records") if isinstance(watcher, dict) else None
+    found = records.get(name) if isinstance(records, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _own_records(title: str, seen: Mapping[str, object]) -> List[Finding]:
+    """What the agent's own records of its processes tell, and whether its events tell the same."""
+    problems = seen.get("problems")
+    lines = [f"  {path}: {reason}" for path, reason in problems.items()] if isinstance(problems, dict) else []
+    if seen.get("state") == "unreadable" or (lines and not seen.get("records")):
+        text = f"{title}: none of its own records of running sessions could be read"
+        return [wrong(SECTION, text), *(wrong(SECTION, line) for line in lines)]
+    running, silent = seen.get("running"), seen.get("silent")
+    found = [unknown(SECTION, line) for line in lines]
+    if isinstance(silent, int) and silent > 0:
+        text = (
+            f"{title}: {silent} of {running} running sessions do things that no event tells;"
+            " their statuses and cards come from its own records and files"
+        )
+        hint = "See above what keeps events away; sessions older than the installation have to begin anew"
+        return [*found, unknown(SECTION, text, hint)]
+    if isinstance(running, int) and running > 0:
+        what = "1 running session is" if running == 1 else f"{running} running sessions are"
+        return [*found, ok(SECTION, f"{title}: {what} seen by its own records")]
+    return found
 
 
 def _events(

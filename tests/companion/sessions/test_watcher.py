@@ -365,7 +365,10 @@ def test_records_that_cannot_be_read_are_told(scene: Scene) -> None:
     scene.look()
     assert scene.rule("s") == "record_busy"
     facts = scene.watcher.facts()["records"]
-    assert facts == {"fake": {"state": "read", "records": 1, "problems": {str(torn): "not JSON"}}}
+    told = {"state": "read", "records": 1, "problems": {str(torn): "not JSON"}, "running": 1, "silent": 1}
+    assert facts == {"fake": told}
+    scene.report("s", RUNNING)
+    assert scene.watcher.facts()["records"] == {"fake": {**told, "silent": 0}}
 
 
 # --- sleep and restart

@@ -183,3 +183,33 @@ def test_an_account_of_odd_types_is_no_crash(odd: Dict[str, object]) -> None:
     """Whatever answers on the port."""
     assert "no report ever received" in check(INSTALLED, odd, hooked=CLIENT)[-1][1]
     assert "no event ever received" in check(INSTALLED, odd)[-1][1]
+
+
+def test_what_its_own_records_tell() -> None:
+    """Running sessions, and whether their events arrive; what cannot be read is named."""
+
+    def told(**facts: object) -> List[Tuple[State, str]]:
+        installed = Inspection("installed", "/place", True)
+        seen = {**health(lastEvent="Stop", lastEventAt=iso_utc(NOW - 3), events=2)}
+        seen["watcher"] = {"records": {"some": {"state": "read", "records": 1, "problems": {}, **facts}}}
+        return [(state, text) for state, text, _ in check(installed, seen) if "last event" not in text][2:]
+
+    assert told(running=0, silent=0) == []
+    assert told(running=1, silent=0) == [
+        (State.OK, "Some Agent: 1 running session is seen by its own records")
+    ]
+    ((state, text),) = told(running=3, silent=2)
+    assert state is State.UNKNOWN and text.startswith("Some Agent: 2 of 3 running sessions do things that no")
+    assert told(running=2, silent=0, problems={"/r/7.json": "not JSON"}) == [
+        (State.UNKNOWN, "  /r/7.json: not JSON"),
+        (State.OK, "Some Agent: 2 running sessions are seen by its own records"),
+    ]
+    for facts in (
+        {"state": "unreadable", "problems": {"/r": "Permission denied"}},
+        {"records": 0, "problems": {"/r": "Permission denied"}},
+    ):
+        assert told(**facts) == [
+            (State.WRONG, "Some Agent: none of its own records of running sessions could be read"),
+            (State.WRONG, "  /r: Permission denied"),
+        ]
+    assert told(problems=[], running="x", silent=None) == []
