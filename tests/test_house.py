@@ -181,6 +181,7 @@ WRITERS = {
     "adapters.placing",
     "adapters.made_folders",
     "adapters.claude.folder",
+    "adapters.codex.install",
     "companion.archive.pack",
     "companion.archive.shiv",
     "companion.service.logfiles",

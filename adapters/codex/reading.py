@@ -10,7 +10,7 @@ from typing import Optional, Tuple
 
 from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.codex.patches import BEGIN
-from adapters.codex.rollout import RolloutCards
+from adapters.codex.rollout import PLACES, RolloutCards
 from adapters.contract import ReadReport
 from adapters.jsonl import LineFile, LongLine
 from adapters.linereading import BRACE, END_BRACE, LineReading
@@ -42,22 +42,19 @@ KNOWN = {"": ("session_meta", "turn_context", "event_msg", "response_item", *_QU
 KNOWN["response_item"], KNOWN["item_completed"] = _ITEMS, _TURN_ITEMS
 """Kinds of records, and of what is in them, of the versions up to 0.171."""
 
+# Nothing is opened in front of a member that belongs to the same object.
+_BETWEEN = rb"[^{}\[\]]*?"
 _KIND = re.compile(HEAD + rb'"type"\s*:\s*"([^"\\]*)"')
-_INNER = re.compile(rb'"payload"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]*)"')
-_TURN_ITEM = re.compile(rb'"item"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]*)"')
+_INNER = re.compile(_BETWEEN + rb'"payload"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]*)"')
+_TURN_ITEM = re.compile(_BETWEEN + rb'"item"\s*:\s*\{\s*"type"\s*:\s*"([^"\\]*)"')
 _HEAD_BYTES = 1024
 
-_ALWAYS = (
-    "session_meta",
-    "turn_context",
-    "SubAgentActivity",
-    "CollabAgentToolCall",
-    "collab_agent_spawn_end",
-)
+_ALWAYS = ("SubAgentActivity", "CollabAgentToolCall", "collab_agent_spawn_end")
 _TEXTS = ("UserMessage", "user_message")
 _CHANGES = ("FileChange", "patch_apply_end")
 _ENDINGS = (b".md", b".MD", b".Md", b".mD")
 _BEGIN = BEGIN.encode("ascii")
+_PLACES = tuple(place.encode("ascii") for place in PLACES)
 
 
 class Reading(LineReading):
@@ -110,6 +107,7 @@ class Reading(LineReading):
             if start == end:
                 return None
         rule = self._rule(block, start, end, counted=True)
+        self.cards.told = self.cards.told or rule == "text"
         if self._matters(rule, block, start, end):
             record = self._parse(block, start, end)
             if record is not None:
@@ -118,30 +116,30 @@ class Reading(LineReading):
 
     def _rule(self, block: Bytes, start: int, end: int, counted: bool = False) -> str:
         """What has to hold for a line to matter: a name for :meth:`_matters`."""
-        kinds = _kinds(block, start, end)
-        kind, inner, item = kinds
+        kind, inner, item = _kinds(block, start, end)
         if kind is None:
             return "always"
         if counted:
-            outer = "" if kind not in KNOWN or not kind else kind
-            name, known = (inner, outer) if outer and inner is not None else (kind, "")
-            if name == "item_completed" and item is not None and outer == "event_msg":
-                name, known = item, name
-            self._count(name, KNOWN[known], f"{known} " if known else "")
-        if kind in _ALWAYS or inner in _ALWAYS or item in _ALWAYS:
-            return "always"
+            self._count_kinds(kind, inner, item)
+        what = inner if item is None else item
         if kind in _QUIET:
             return "quiet"
-        if kind == "event_msg":
-            what = item or inner
-            if inner == "item_completed" and item is None:
-                return "always"
-            return "text" if what in _TEXTS else "change" if what in _CHANGES else "quiet"
-        if kind != "response_item" or inner is None:
+        if kind not in ("event_msg", "response_item") or what in (None, "item_completed", *_ALWAYS):
             return "always"
-        if inner == "message":
+        if kind == "event_msg":
+            return "text" if what in _TEXTS else "change" if what in _CHANGES else "quiet"
+        if what == "message":
             return "input"
-        return "result" if inner.endswith("_output") else "call" if inner.endswith("_call") else "quiet"
+        return "result" if what.endswith("_output") else "call" if what.endswith("_call") else "quiet"
+
+    def _count_kinds(self, kind: str, inner: Optional[str], item: Optional[str]) -> None:
+        """Count what is unknown of a record, its payload or that one's item: one name per record."""
+        if item is not None:
+            self._count(item, KNOWN["item_completed"], "item_completed ")
+        elif inner is not None and kind in KNOWN:
+            self._count(inner, KNOWN[kind], f"{kind} ")
+        else:
+            self._count(kind, KNOWN[""])
 
     def _matters(self, rule: str, block: Bytes, start: int, end: int) -> bool:
         """False only for a line that certainly changes nothing."""
@@ -152,28 +150,34 @@ class Reading(LineReading):
             found = bool(calls) and any(find(call.encode("utf-8"), start, end) >= 0 for call in calls)
             if found or rule == "result":
                 return found
+        if rule == "input" and find(b'"user"', start, end) < 0:
+            return False
+        if rule == "input" and not self.cards.placed and any(find(at, start, end) >= 0 for at in _PLACES):
+            return True
         if rule == "call" and find(_BEGIN, start, end) < 0:
             return False
         if all(find(ending, start, end) < 0 for ending in _ENDINGS):
             return False
         # Relative paths of edits need not hold a board's name.
-        if rule in ("call", "change"):
-            return True
-        if rule == "input" and find(b'"user"', start, end) < 0:
-            return False
-        return self._needles.within(block, start, end)
+        return rule in ("call", "change") or self._needles.within(block, start, end)
 
 
 def _kinds(block: Bytes, start: int, end: int) -> Tuple[Optional[str], Optional[str], Optional[str]]:
-    """(kind of a record, of its payload, of the payload's item); None for what is not told so. A bare
-    item of the oldest files is a payload without a record."""
+    """(kind of a record, of its payload, of the item that an event tells of); None for what is not told
+    at the beginning. A bare item of the oldest files is a payload without a record."""
     near = min(end, start + _HEAD_BYTES)
     found = _KIND.match(block, start, near)
     if found is None:
         return None, None, None
-    kind = found[1].decode("utf-8", errors="replace")
+    kind = _name(found)
     if kind in _ITEMS:
         return "response_item", kind, None
-    inner = _INNER.search(block, found.end(), near)
-    item = _TURN_ITEM.search(block, inner.end(), near) if inner else None
-    return kind, *(each[1].decode("utf-8", errors="replace") if each else None for each in (inner, item))  # type: ignore[return-value]
+    inner = _INNER.match(block, found.end(), near)
+    if inner is None or kind != "event_msg" or _name(inner) != "item_completed":
+        return kind, None if inner is None else _name(inner), None
+    item = _TURN_ITEM.match(block, inner.end(), near)
+    return kind, "item_completed", None if item is None else _name(item)
+
+
+def _name(found: "re.Match[bytes]") -> str:
+    return found[1].decode("utf-8", errors="replace")

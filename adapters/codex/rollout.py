@@ -20,7 +20,9 @@ _CODE = re.compile(r"(?:Process exited with code|Exit code:|\"exit_code\":)\s*(-
 # Arguments under which the tools of all versions were given a command or a patch.
 _COMMANDS = ("command", "cmd", "input", "patch")
 _FOLDERS = ("workdir", "cwd")
-_CWD = re.compile(r"<cwd>([^<]+)</cwd>|Current working directory: (\S.*)")
+PLACES = ("<cwd>", "Current working directory: ")
+"""In the model's input, what stands in front of the folder; the oldest files tell it nowhere else."""
+_CWD = re.compile(rf"{PLACES[0]}([^<]+)<|{PLACES[1]}(\S.*)")
 
 
 class Base(NamedTuple):
@@ -48,13 +50,15 @@ class RolloutCards:
         """Threads of the sub-agents that it has sent out."""
         self.calls: Dict[str, Tuple[str, ...]] = {}
         """Edits whose success is not known: id of the call to the cards."""
+        self.told = False
+        """Whether an event tells the user's texts; else they are looked for in the model's input."""
+        self.placed = False
+        """Whether a record has named the folder of relative paths."""
         self._cwd = cwd
         self._with_text = with_text
         self._found: Dict[str, None] = {}
-        self._inputs: Dict[
-            str, None
-        ] = {}  # named in the model's input, where no event tells the user's texts
-        self._told = False  # whether an event does
+        # Named in the model's input.
+        self._inputs: Dict[str, None] = {}
 
     def take(self, record: Record) -> None:
         """Look at one record; what is none of a known kind tells nothing."""
@@ -67,7 +71,7 @@ class RolloutCards:
         elif kind == "session_meta":
             self._header(payload)
         elif kind == "turn_context":
-            self._cwd = _folder(payload.get("cwd")) or self._cwd
+            self._place(payload.get("cwd"))
         elif kind == "event_msg":
             self._event(payload)
         elif kind == "response_item":
@@ -75,13 +79,14 @@ class RolloutCards:
 
     def found(self) -> Tuple[str, ...]:
         """Candidates in the order of discovery, the user's texts of old files last."""
-        return tuple(self._found if self._told else {**self._found, **self._inputs})
+        return tuple(self._found if self.told else {**self._found, **self._inputs})
 
     def _header(self, meta: Record) -> None:
         thread = meta.get("id")
         if self.thread or not isinstance(thread, str):
             return
-        self.thread, self._cwd = thread, _folder(meta.get("cwd")) or self._cwd
+        self.thread = thread
+        self._place(meta.get("cwd"))
         source, base = meta.get("source"), meta.get("history_base")
         self.is_subagent = (
             (isinstance(source, dict) and bool({"subagent", "subAgent", "internal"} & set(source)))
@@ -97,8 +102,8 @@ class RolloutCards:
         kind, item = event.get("type"), event.get("item")
         if kind == "item_completed" and isinstance(item, dict):
             self._completed(item)
-        elif kind == "user_message" and event.get("kind") in (None, "plain"):
-            self._said([event.get("message")])
+        elif kind == "user_message":
+            self._said([event.get("message")] if event.get("kind") in (None, "plain") else [])
         elif kind == "patch_apply_end" and event.get("success") is True:
             self._changed(event.get("changes"))
             self._succeeded(event.get("call_id"))
@@ -128,7 +133,7 @@ class RolloutCards:
             self._succeeded(call)
 
     def _said(self, texts: Iterable[object]) -> None:
-        self._told = True
+        self.told = True
         if self._with_text:
             for text in texts:
                 self._found.update(dict.fromkeys(candidates_in_text(typed(text))))
@@ -140,19 +145,22 @@ class RolloutCards:
             if not is_injected(text):
                 if self._with_text:
                     self._inputs.update(dict.fromkeys(candidates_in_text(typed(text))))
-            elif self._cwd is None:
+            elif not self.placed:
                 named = _CWD.search(text)
-                self._cwd = _folder((named[1] or named[2]).strip()) if named else None
+                self._place((named[1] or named[2]).strip() if named else None)
+
+    def _place(self, folder: object) -> None:
+        if isinstance(folder, str) and folder.startswith("/") and len(folder) <= MAX_PATH_CHARS:
+            self._cwd, self.placed = folder, True
 
     def _changed(self, changes: object) -> None:
-        if isinstance(changes, dict):
-            moved = (change.get("move_path") for change in changes.values() if isinstance(change, dict))
-            kept = (
-                path
-                for path, change in changes.items()
-                if not (isinstance(change, dict) and change.get("type") == "delete")
-            )
-            self._found.update(dict.fromkeys(cards_of([*kept, *moved], self._cwd)))
+        for path, change in changes.items() if isinstance(changes, dict) else ():
+            # Kinds of changes were members once: {"update": {...}} for what is {"type": "update", ...}.
+            told = change if isinstance(change, dict) else {}
+            inner = told.get("update")
+            moved = (inner if isinstance(inner, dict) else told).get("move_path")
+            gone = "delete" in told or told.get("type") == "delete"
+            self._found.update(dict.fromkeys(cards_of([moved if gone else path, moved], self._cwd)))
 
     def _edit(self, call: Record) -> Tuple[str, ...]:
         given: object = call.get("arguments", call.get("action"))
@@ -186,12 +194,6 @@ def _texts(content: object, kind: str) -> List[object]:
         return [content]
     blocks = content if isinstance(content, list) else []
     return [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == kind]
-
-
-def _folder(value: object) -> Optional[str]:
-    if isinstance(value, str) and value.startswith("/") and len(value) <= MAX_PATH_CHARS:
-        return value
-    return None
 
 
 def _succeeds(output: object) -> bool:

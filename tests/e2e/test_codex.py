@@ -120,7 +120,7 @@ def test_a_killed_codex_closes_its_session(codex_world: CodexWorld) -> None:
 def test_a_failed_turn_is_seen(codex_world: CodexWorld) -> None:
     """No hook tells of it; the end of the process does."""
     card = codex_world.card("a.md")
-    error = {"error": {"status": 400, "type": "invalid_request_error", "message": "no"}}
+    error: Json = {"error": {"status": 400, "type": "invalid_request_error", "message": "no"}}
     marker = codex_world.script("fail", error)
     assert codex_world.codex(f"{marker} see {card.path}").code == 1
     wait_until(lambda: codex_world.linked() == {card.uuid: "closed"}, "end")
