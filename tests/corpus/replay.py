@@ -15,7 +15,10 @@ from companion.sessions.ledger import Ledger
 from companion.sessions.watcher import Watcher
 
 CORPUS = Path(__file__).resolve().parent
-BOARD = "/home/dev/board"
+HOME = "/home/dev"
+BOARD = f"{HOME}/board"
+PID_NAMESPACE = "pid:[4026531836]"
+"""That of a Linux machine outside of all containers."""
 NEVER_S = 1e9
 
 Step = Dict[str, object]
@@ -52,6 +55,7 @@ class Table(ProcessTable):
 
     def __init__(self, begun: Dict[int, str]) -> None:
         super().__init__()
+        self._domain = PID_NAMESPACE
         self.begun = begun
 
     def _begun(self, pid: int) -> Optional[str]:
@@ -67,7 +71,9 @@ class Replay:
     """
 
     def __init__(self, case: Path, folder: Path) -> None:
-        lines = (case / "timeline.jsonl").read_text("utf-8").splitlines()
+        # Hidden folders in the home are the agents' own; everything else is nowhere.
+        text = (case / "timeline.jsonl").read_text("utf-8").replace(f"{HOME}/.", f"{folder}/home/.")
+        lines = text.splitlines()
         self.agent = case.parent.name
         self.steps: List[Step] = [json.loads(line) for line in lines if line]
         self.head = self.steps.pop(0)
@@ -185,10 +191,14 @@ class Replay:
                 file.writelines(f"{_text(line)}\n" for line in lines)
 
     def _session_file(self, session: str) -> Path:
-        root = ADAPTERS[self.agent].sessions_root(self._home, {}) / "--home-dev-project--"
-        root.mkdir(parents=True, exist_ok=True)
-        names: Mapping[str, str] = {"pi": f"2026-01-01T00-00-00-000Z_{session}.jsonl"}
-        return root / names.get(self.agent, f"{session}.jsonl")
+        names: Mapping[str, str] = {
+            "claude": f"-home-dev-project/{session}.jsonl",
+            "pi": f"--home-dev-project--/2026-01-01T00-00-00-000Z_{session}.jsonl",
+            "codex": f"2026/01/01/rollout-2026-01-01T00-00-00-{session}.jsonl",
+        }
+        path = ADAPTERS[self.agent].sessions_root(self._home, {}) / names[self.agent]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     # What must be shown
 
