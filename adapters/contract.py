@@ -268,6 +268,11 @@ class Adapter(Integration, Protocol):
     def records_root(self, home: Path, environ: Mapping[str, str]) -> Optional[Path]:
         """The folder in which the agent keeps a file for each of its processes; None: it keeps none."""
 
+    def folders_of(self, session_file: Path) -> Optional[Tuple[Path, Path]]:
+        """(sessions root, records root) of the agent's folder in which a session's file lies; None when it
+        keeps no records, or the file lies nowhere in particular. An agent may be told of several folders,
+        of which the companion's own environment knows nothing."""
+
     def read_record(self, path: Path) -> Optional[ProcessRecord]:
         """One file of that folder; None for what is no record of a session.
 

@@ -14,6 +14,7 @@ which only the past can be read, for example::
     inspect = defaults.no_inspect
     install = uninstall = defaults.no_install
     records_root = defaults.no_records_root
+    folders_of = defaults.no_folders
     read_record = defaults.no_read_record
     session_file = defaults.no_session_file
     read_tail = defaults.no_read_tail
@@ -83,6 +84,11 @@ def no_read_sessions(
 
 def no_records_root(home: Path, environ: Mapping[str, str]) -> Optional[Path]:
     """The agent keeps no record of its processes."""
+    return None
+
+
+def no_folders(session_file: Path) -> Optional[Tuple[Path, Path]]:
+    """No folder has records."""
     return None
 
 

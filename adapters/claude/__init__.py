@@ -11,6 +11,7 @@ from adapters.claude.install import install as install
 from adapters.claude.install import presence as presence
 from adapters.claude.install import uninstall as uninstall
 from adapters.claude.payload import session_of as session_of
+from adapters.claude.records import folders_of as folders_of
 from adapters.claude.records import read_record as read_record
 from adapters.claude.records import records_root as records_root
 from adapters.claude.tail import read_tail as read_tail

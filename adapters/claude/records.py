@@ -18,6 +18,8 @@ from adapters.contract import AdapterError, ProcessRecord, Status
 from adapters.fileend import folder_of
 from adapters.jsonl import parse
 
+RECORDS = "sessions"
+PROJECTS = "projects"
 LONGEST_BYTES = 64 * 1024
 """Of a record; they have half a kilobyte."""
 
@@ -41,7 +43,15 @@ _END_MS = 253_402_300_800_000  # the year 10000: no time of ours
 def records_root(home: Path, environ: Mapping[str, str]) -> Optional[Path]:
     """``sessions`` in Claude Code's folder. An empty variable is unset."""
     folder = environ.get("CLAUDE_CONFIG_DIR", "")
-    return (Path(folder) if folder else home / ".claude") / "sessions"
+    return (Path(folder) if folder else home / ".claude") / RECORDS
+
+
+def folders_of(session_file: Path) -> Optional[Tuple[Path, Path]]:
+    """``projects`` and ``sessions`` of the folder in which a transcript lies, as far as it lies in one."""
+    projects = session_file.parent.parent
+    if not session_file.is_absolute() or projects.name != PROJECTS:
+        return None
+    return projects, projects.parent / RECORDS
 
 
 def read_record(path: Path) -> Optional[ProcessRecord]:

@@ -24,5 +24,6 @@ TITLE = "Codex"
 ENVIRONMENT: Tuple[Tuple[str, str], ...] = (("CODEX_HOME", "Codex's folder (~/.codex)"),)
 """Variables that this adapter reads."""
 records_root = defaults.no_records_root
+folders_of = defaults.no_folders
 read_record = defaults.no_read_record
 KNOWN_BY_FILE = defaults.known_by_id

@@ -24,6 +24,7 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 """Variables that this adapter reads."""
 
 records_root = defaults.no_records_root
+folders_of = defaults.no_folders
 read_record = defaults.no_read_record
 KNOWN_BY_FILE = defaults.known_by_id
 # It posts to /associations by itself: there are no hooks.

@@ -25,6 +25,7 @@ ENVIRONMENT: Tuple[Tuple[str, str], ...] = (
 )
 """Variables that this adapter reads."""
 records_root = defaults.no_records_root
+folders_of = defaults.no_folders
 read_record = defaults.no_read_record
 KNOWN_BY_FILE = True
 """herdr is told the session's file by Pi's own integration."""

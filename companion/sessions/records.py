@@ -11,6 +11,8 @@ from companion.sessions.evidence import Records
 MAX_RECORDS = 2_000
 """A folder with more is not one of running processes; the rest is left out, and said."""
 MAX_PROBLEMS = 20
+MAX_FOLDERS = 16
+"""Of one agent: a person has a few profiles."""
 
 Session = Tuple[str, str]
 _Stamp = Tuple[int, int, int]
@@ -76,7 +78,7 @@ class _Folder:
 
 
 class RecordReader:
-    """The records of all agents. Not safe for threads: one looks at a time.
+    """The records of all agents, in all their folders. Not safe for threads: one looks at a time.
 
     Args:
         adapters: harness name to adapter.
@@ -84,11 +86,17 @@ class RecordReader:
     """
 
     def __init__(self, adapters: Mapping[str, Adapter], home: Path, environ: Mapping[str, str]) -> None:
-        self._folders: Dict[str, _Folder] = {}
+        self._folders: Dict[str, Dict[Path, _Folder]] = {}
         for name, adapter in adapters.items():
             root = adapter.records_root(home, environ)
             if root is not None:
-                self._folders[name] = _Folder(adapter, root)
+                self.add(name, adapter, root)
+
+    def add(self, harness: str, adapter: Adapter, root: Path) -> None:
+        """Read this folder of an agent too. One that is known already, or one too many, changes nothing."""
+        folders = self._folders.setdefault(harness, {})
+        if root not in folders and len(folders) < MAX_FOLDERS:
+            folders[root] = _Folder(adapter, root)
 
     def read(self) -> List[Found]:
         """Every record there is now, in no order. Never raises."""
@@ -98,22 +106,28 @@ class RecordReader:
                 Process(record.pid, record.begun or "", record.domain or ""),
                 record,
             )
-            for harness, folder in self._folders.items()
+            for harness, folders in self._folders.items()
+            for folder in folders.values()
             for record in folder.read()
         ]
 
     def state(self, harness: str) -> Records:
-        """Whether an agent's records could be read at the last look."""
-        folder = self._folders.get(harness)
-        return folder.state if folder is not None else Records.NONE
+        """Whether all of an agent's records could be read at the last look."""
+        states = {folder.state for folder in self._folders.get(harness, {}).values()}
+        for state in (Records.UNREADABLE, Records.READ):
+            if state in states:
+                return state
+        return Records.NONE
 
     def facts(self) -> Dict[str, Dict[str, object]]:
         """By harness: ``state``, ``records`` (how many were understood) and ``problems`` (by path)."""
         return {
             harness: {
-                "state": folder.state.value,
-                "records": folder.understood,
-                "problems": dict(folder.problems),
+                "state": self.state(harness).value,
+                "records": sum(folder.understood for folder in folders.values()),
+                "problems": {
+                    path: reason for folder in folders.values() for path, reason in folder.problems.items()
+                },
             }
-            for harness, folder in self._folders.items()
+            for harness, folders in self._folders.items()
         }

@@ -44,6 +44,8 @@ class Watched:
     records: Dict[Process, ProcessRecord] = field(default_factory=dict)
     left_at_s: Optional[float] = None
     """When its process was first seen to run another session instead, in Unix seconds."""
+    placed_file: Optional[str] = None
+    """The file of which it was found out in whose folder it lies."""
     searched: bool = False
     """Whether its file was searched for, when no report had named one."""
     tail: Optional[Tail] = None

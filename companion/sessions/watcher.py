@@ -25,7 +25,7 @@ from companion.sessions.association import Association
 from companion.sessions.chores import Chores
 from companion.sessions.evidence import FROM_LOG, Evidence, Said
 from companion.sessions.processbook import ProcessBook, Session
-from companion.sessions.records import Found, RecordReader
+from companion.sessions.records import MAX_FOLDERS, Found, RecordReader
 from companion.sessions.unreported import CardReader
 from companion.sessions.watched import Watched
 
@@ -95,7 +95,7 @@ class Watcher:
     ) -> None:
         self._ledger = ledger
         self._adapters = adapters
-        self._roots = {name: each.sessions_root(home, environ) for name, each in adapters.items()}
+        self._roots = {name: {each.sessions_root(home, environ)} for name, each in adapters.items()}
         self._now = now
         self._monotonic = monotonic
         self._look_s = look_s
@@ -270,8 +270,10 @@ class Watcher:
         if adapter is not None:
             if watched.file is None and (not watched.searched or watched.needs_file):
                 watched.searched = True
-                found = adapter.session_file(self._roots[watched.harness], watched.session_id)
-                watched.file = str(found) if found is not None else None
+                watched.file = self._search(adapter, watched)
+            elif watched.file is not None and watched.file != watched.placed_file:
+                watched.placed_file = watched.file
+                self._learn_folders(adapter, watched)
             tail = watched.look_at_file(adapter)
             watched.follow_folder()
         with watched.lock:
@@ -279,6 +281,21 @@ class Watcher:
             verdict = watched.look(Evidence(now_s, event, seen, records, tail, left_at_s))
             if verdict.rule not in _OWN_RULES:
                 self._correct(watched, verdict.status)
+
+    def _search(self, adapter: Adapter, watched: Watched) -> Optional[str]:
+        """The session's file, in any folder that the agent is known to use."""
+        roots = self._roots[watched.harness]
+        found = [adapter.session_file(root, watched.session_id) for root in roots]
+        return next((str(path) for path in found if path is not None), None)
+
+    def _learn_folders(self, adapter: Adapter, watched: Watched) -> None:
+        """The file may lie in a folder of the agent's that our own environment knows nothing of."""
+        folders = adapter.folders_of(Path(str(watched.file)))
+        if folders is not None:
+            roots = self._roots[watched.harness]
+            if len(roots) < MAX_FOLDERS:
+                roots.add(folders[0])
+            self._records.add(watched.harness, adapter, folders[1])
 
     def _correct(self, watched: Watched, status: Status) -> None:
         """Tell the ledger, if that is news to it. The session's lock must be held."""

@@ -29,6 +29,7 @@ class Nothing:
     session_of = staticmethod(defaults.no_session_of)
     translate = staticmethod(defaults.no_translate)
     records_root = staticmethod(defaults.no_records_root)
+    folders_of = staticmethod(defaults.no_folders)
     read_record = staticmethod(defaults.no_read_record)
     session_file = staticmethod(defaults.no_session_file)
     read_tail = staticmethod(defaults.no_read_tail)
@@ -58,6 +59,7 @@ def test_no_payload_means_anything() -> None:
 def test_there_are_no_processes_and_no_ends(tmp_path: Path) -> None:
     """Of an agent that keeps none."""
     assert AGENT.records_root(tmp_path, {}) is None
+    assert AGENT.folders_of(tmp_path / "s.jsonl") is None
     assert AGENT.read_record(tmp_path / "1.json") is None
     assert AGENT.session_file(tmp_path, "s") is None
     assert AGENT.read_tail(tmp_path / "s.jsonl", "s") is None

@@ -235,3 +235,19 @@ def test_no_value_surprises(key: str, value: object, tmp_path_factory: pytest.Te
     assert record.said.isprintable() and len(record.said) < 200
     assert record.said_at_s is None or 0 < record.said_at_s < 2**40
     assert isinstance(record.automated, bool)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("/home/dev/.claude/projects/-p/s.jsonl", "/home/dev/.claude"),
+        ("/profiles/work/projects/-p/s.jsonl", "/profiles/work"),
+        ("/elsewhere/-p/s.jsonl", None),
+        ("projects/-p/s.jsonl", None),
+        ("/s.jsonl", None),
+    ],
+)
+def test_the_folder_in_which_a_transcript_lies(file: str, expected: Optional[str]) -> None:
+    """By the names below it; what lies nowhere in particular tells nothing."""
+    found = records.folders_of(Path(file))
+    assert found == ((Path(expected) / "projects", Path(expected) / "sessions") if expected else None)

@@ -59,6 +59,11 @@ class RecordingAgent:
         """The folder of records."""
         return self.home / "records"
 
+    def folders_of(self, session_file: Path) -> Optional[Tuple[Path, Path]]:
+        """Both lie beside each other."""
+        root = session_file.parent
+        return (root, root.parent / "records") if root.name == "sessions" else None
+
     def read_record(self, path: Path) -> Optional[ProcessRecord]:
         """The record in a file; AdapterError for what is no JSON."""
         self.read.append(path.name)

@@ -480,3 +480,24 @@ def test_what_is_known_of_an_agent_without_records(scene: Scene) -> None:
     scene.look()
     found = scene.watcher.session("nobody", "s")
     assert found is not None and found.evidence.records is Records.NONE
+
+
+def test_an_agent_with_a_folder_that_our_environment_does_not_know(scene: Scene, tmp_path: Path) -> None:
+    """One hook that names a file there is enough: its records count, also after a restart, and so do those
+    of sessions there that report nothing."""
+    other = RecordingAgent(tmp_path / "profile of work")
+    file = other.write("s", Mark.WORKING, scene.clock())
+    scene.watcher.heard("fake", "s", Said(RUNNING, scene.clock(), "Event"), str(file))
+    scene.ledger.ingest_event("fake", "s", RUNNING, ("/b1/a.md",), str(file))
+    other.keep(os.getpid(), "s", IDLE, scene.clock() + 1)
+    other.keep(os.getppid(), "silent", RUNNING, scene.clock() + 1)
+    other.write("silent", Mark.WORKING, scene.clock(), "/b1/b.md")
+    scene.look()
+    scene.look()
+    assert scene.shown()["s"] == "ready_for_review"
+    eventually(lambda: scene.shown().get("silent") == "running")
+    scene.end()
+    other.keep(os.getppid(), "silent", WAITING, scene.clock() + 2)
+    scene.begin()
+    scene.look()
+    assert scene.shown() == {"s": "ready_for_review", "silent": "waiting_for_input"}
