@@ -128,8 +128,9 @@ def _is_shifting(evidence: Evidence) -> bool:
 
 
 def _outlived(evidence: Evidence) -> bool:
-    """Whether a process lives on after the session was said to have ended: it is open elsewhere too."""
-    return bool(evidence.live) and evidence.event_age_s > GRACE_S
+    """Whether a process whose own record names the session lives on after its end was reported: it is open
+    there too. That a process lives says nothing by itself: it may run other sessions."""
+    return any(each.record is not None for each in evidence.live) and evidence.event_age_s > GRACE_S
 
 
 def _gone(evidence: Evidence) -> bool:

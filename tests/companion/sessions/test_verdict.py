@@ -100,6 +100,12 @@ CASES: List[Case] = [
     # The end.
     Case("it said its end", seen(event=said(CLOSED)), CLOSED, "ended"),
     Case("it said its end and ends", seen(process(record=IDLE), event=said(CLOSED, 1)), CLOSED, "ended"),
+    Case(
+        "it ended, and its process runs other sessions",
+        seen(ALIVE, event=said(CLOSED, 600), tail=tail(Mark.ENDED, 700)),
+        CLOSED,
+        "ended",
+    ),
     Case("it ended, and is dead now", seen(DEAD, event=said(CLOSED)), CLOSED, "ended"),
     Case(
         "it ended in one terminal and goes on in another",
