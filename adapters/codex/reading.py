@@ -107,7 +107,6 @@ class Reading(LineReading):
             if start == end:
                 return None
         rule = self._rule(block, start, end, counted=True)
-        self.cards.told = self.cards.told or rule == "text"
         if self._matters(rule, block, start, end):
             record = self._parse(block, start, end)
             if record is not None:
@@ -146,6 +145,8 @@ class Reading(LineReading):
         find, calls = block.find, self.cards.calls
         if rule in ("always", "quiet"):
             return rule == "always"
+        if rule == "text" and not self.cards.told:
+            return True
         if rule == "result" or (rule == "change" and calls):
             found = bool(calls) and any(find(call.encode("utf-8"), start, end) >= 0 for call in calls)
             if found or rule == "result":
