@@ -10,7 +10,7 @@ from typing import Optional, Tuple
 
 from adapters.bytesearch import HEAD, Bytes, Needles, Newest
 from adapters.codex.patches import BEGIN
-from adapters.codex.rollout import PLACES, RolloutCards
+from adapters.codex.rollout import PLACES, SPAWN, RolloutCards
 from adapters.contract import ReadReport
 from adapters.jsonl import LineFile, LongLine
 from adapters.linereading import BRACE, END_BRACE, LineReading
@@ -54,6 +54,7 @@ _TEXTS = ("UserMessage", "user_message")
 _CHANGES = ("FileChange", "patch_apply_end")
 _ENDINGS = (b".md", b".MD", b".Md", b".mD")
 _BEGIN = BEGIN.encode("ascii")
+_SPAWN = f'"{SPAWN}"'.encode("ascii")
 _PLACES = tuple(place.encode("ascii") for place in PLACES)
 
 
@@ -154,6 +155,8 @@ class Reading(LineReading):
         if rule == "input" and find(b'"user"', start, end) < 0:
             return False
         if rule == "input" and not self.cards.placed and any(find(at, start, end) >= 0 for at in _PLACES):
+            return True
+        if rule == "call" and find(_SPAWN, start, end) >= 0:
             return True
         if rule == "call" and find(_BEGIN, start, end) < 0:
             return False

@@ -15,6 +15,10 @@ from adapters.paths import MAX_PATH_CHARS, candidates_in_text
 
 Record = Mapping[str, object]
 
+SPAWN = "spawn_agent"
+"""The tool by which a sub-agent is sent out; until 0.15x its result alone tells of whom."""
+
+_AGENT = re.compile(r"\s*\{\s*\"agent_id\"\s*:\s*\"([^\"\\]+)\"")
 _OK = "Success. Updated the following files"
 _CODE = re.compile(r"(?:Process exited with code|Exit code:|\"exit_code\":)\s*(-?[0-9]+)")
 # Arguments under which the tools of all versions were given a command or a patch.
@@ -49,7 +53,7 @@ class RolloutCards:
         self.agents: Dict[str, None] = {}
         """Threads of the sub-agents that it has sent out."""
         self.calls: Dict[str, Tuple[str, ...]] = {}
-        """Edits whose success is not known: id of the call to the cards."""
+        """Calls whose result is wanted: id of the call to the cards of an edit, none for a sub-agent."""
         self.told = False
         """Whether an event tells the user's texts; else they are looked for in the model's input."""
         self.placed = False
@@ -127,10 +131,10 @@ class RolloutCards:
             self._input(_texts(item.get("content"), "input_text"))
         elif kind in ("function_call", "custom_tool_call", "local_shell_call") and isinstance(call, str):
             cards = self._edit(item)
-            if cards:
+            if cards or item.get("name") == SPAWN:
                 self.calls[call] = cards
-        elif kind in ("function_call_output", "custom_tool_call_output") and _succeeds(item.get("output")):
-            self._succeeded(call)
+        elif kind in ("function_call_output", "custom_tool_call_output") and isinstance(call, str):
+            self._result(call, item.get("output"))
 
     def _said(self, texts: Iterable[object]) -> None:
         self.told = True
@@ -180,6 +184,14 @@ class RolloutCards:
             part for command in commands for part in (command if isinstance(command, list) else [command])
         )
         return tuple(dict.fromkeys(card for part in parts for card in cards_in(part, cwd)))
+
+    def _result(self, call: str, output: object) -> None:
+        if self.calls.get(call):
+            if _succeeds(output):
+                self._succeeded(call)
+        elif call in self.calls and isinstance(output, str):
+            told = _AGENT.match(output)
+            self._sent([told[1]] if told else [])
 
     def _succeeded(self, call: object) -> None:
         cards = self.calls.pop(call, ()) if isinstance(call, str) else ()

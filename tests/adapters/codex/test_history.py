@@ -57,6 +57,24 @@ def test_real_sessions(tmp_path: Path) -> None:
         assert history.session_file(FIXTURES, one.session_id) == Path(one.session_file or "")
 
 
+@pytest.mark.parametrize(
+    ("version", "names", "logs"),
+    [
+        ("0.60.1", "a custom", 0),
+        ("0.120.0", "a custom heredoc cards/incd kid", 1),
+        ("0.144.0", "a heredoc cards/incd kid", 1),
+    ],
+)
+def test_sessions_of_older_versions(version: str, names: str, logs: int) -> None:
+    """Patches by a tool and as here-documents, those that failed, and a sub-agent's."""
+    root = FIXTURES.with_name(version)
+    (session,), report = read(root)
+    assert session.card_paths == tuple(
+        f"{CARDS}/{name}.md".replace("/cards/cards", "/cards") for name in names.split()
+    )
+    assert (report.unknown, report.damaged, report.incomplete, len(report.skipped)) == ({}, 0, False, logs)
+
+
 @needs_zstd
 def test_compressed_sessions(tmp_path: Path) -> None:
     """The same sessions, cards and times; those of sub-agents are named one by one."""

@@ -85,6 +85,8 @@ records = (
             response("message", role="user", content="<environment_context><cwd>/home/dev</cwd>"),
             response("new_item"),
             event("task_started"),
+            call({"message": "go"}, name="spawn_agent"),
+            result('{"agent_id":"w","nickname":"Nick"}'),
         ]
     )
 )

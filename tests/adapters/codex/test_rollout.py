@@ -148,8 +148,14 @@ def test_other_threads_are_named() -> None:
         item("SubAgentActivity", kind="started", agent_thread_id="x"),
         item("CollabAgentToolCall", receiver_thread_ids=["x", "y", 5]),
         event("collab_agent_spawn_end", new_thread_id="z"),
+        call({"message": "go"}, name="spawn_agent"),
+        result('{"agent_id":"w","nickname":"Nick"}'),
+        call({"message": "go"}, "c2", name="spawn_agent"),
+        result('{"task_name":"/main/kid"}', "c2"),
+        result('{"agent_id":"none"}', "c3"),
     )
-    assert (list(cards.agents), cards.base) == (["x", "y", "z"], Base("b", 1000))
+    assert (list(cards.agents), cards.base) == (["x", "y", "z", "w"], Base("b", 1000))
+    assert cards.found() == ()
 
 
 ODD: List[Any] = [None, 5, "x", [], [None], {}, {"type": []}, {"type": None}, True, {"item": 5}]
