@@ -44,6 +44,8 @@ class Overview:
     """Whether a companion serves our port: a value of ``client.Holder``."""
     unsaved: int
     """Records that the running companion could not write and holds in memory."""
+    told: List[str]
+    """What the running companion says does not work, beyond ``problems``."""
     watched: List[Dict[str, object]]
     """Open sessions as the running companion sees them, with the reasons of their statuses."""
 
@@ -92,7 +94,7 @@ def look(settings: Settings) -> Overview:
     if journal.damaged:
         problems.append(f"{settings.data_path}: {journal.damaged} damaged lines were skipped")
     running = probe(settings.port, PROBE_TIMEOUT_S)
-    unsaved = _unsaved(settings.port) if running is Holder.OURS else 0
+    unsaved, told = _health(settings.port) if running is Holder.OURS else (0, [])
     sessions = list(_fold(events).values())
     if unsaved:  # The log lags behind: what counts is what the companion knows.
         sessions = _held(settings.port) or sessions
@@ -107,21 +109,25 @@ def look(settings: Settings) -> Overview:
         problems=problems,
         running=running.value,
         unsaved=unsaved,
+        told=[each for each in told if each not in problems],
         watched=_watched(settings.port) if running is Holder.OURS else [],
     )
 
 
-def _unsaved(port: int) -> int:
+def _health(port: int) -> Tuple[int, List[str]]:
+    """(records that the companion could not write, what else does not work there)."""
     from companion.core.errors import CompanionUnreachable
     from companion.web.client import get_json
 
     try:
         health = get_json(port, "/health", PROBE_TIMEOUT_S)
     except CompanionUnreachable:
-        return 0
-    counts = health.get("counts") if isinstance(health, dict) else None
+        return 0, []
+    health = health if isinstance(health, dict) else {}
+    counts, problems = health.get("counts"), health.get("problems")
     unsaved = counts.get("unsaved") if isinstance(counts, dict) else None
-    return unsaved if isinstance(unsaved, int) else 0
+    told = [str(each) for each in problems] if isinstance(problems, list) else []
+    return unsaved if isinstance(unsaved, int) else 0, told
 
 
 def _held(port: int) -> List[Association]:
@@ -180,6 +186,7 @@ def _lines(overview: Overview, settings: Settings, now_s: float) -> List[str]:
     lines += _cardless_lines(overview, now_s)
     lines += _without_uuid_lines(overview)
     lines += [f"Could not be read: {problem}" for problem in overview.problems]
+    lines += [f"The companion says: {printable(problem)}" for problem in overview.told]
     if overview.unsaved:
         what = "1 event is" if overview.unsaved == 1 else f"{overview.unsaved} events are"
         lines.append(f"{what} in memory only: the log cannot be written; see mdello.pyz doctor")
@@ -275,6 +282,7 @@ def _as_json(overview: Overview) -> Dict[str, object]:
             for path, harness, session_id, status in overview.waiting_links
         ],
         "unsaved": overview.unsaved,
+        "companionProblems": overview.told,
         "watched": overview.watched,
         "problems": overview.problems,
     }

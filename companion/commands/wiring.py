@@ -208,7 +208,7 @@ class Companion:
     def _problems(self) -> List[str]:
         """Everything that does not work as it should, one line each."""
         found = [self._boards.config.problem, self._boards.registry.save_problem, self.intake.problem]
-        found += [self.assignment.problem, self.watcher.problem]
+        found += [self.assignment.problem, *self.watcher.problems()]
         problems = self.ledger.facts()["problems"]
         found += problems if isinstance(problems, list) else []
         if self._archive.replaced():

@@ -218,10 +218,18 @@ class Watcher:
             facts.update(running=len(own), silent=sum(each.needs_file for each in own))
         return {"sessions": len(sessions), "records": records}
 
-    @property
-    def problem(self) -> Optional[str]:
-        """Why the log of processes could not be kept, or None."""
-        return self._book.problem
+    def problems(self) -> List[str]:
+        """What keeps statuses from being sure, one line each: a log that cannot be kept, an agent's own
+        records of which none could be read."""
+        found = [self._book.problem] if self._book.problem else []
+        for harness, facts in self._records.facts().items():
+            problems = facts["problems"]
+            if isinstance(problems, dict) and problems and not facts["records"]:
+                path, reason = next(iter(problems.items()))
+                found.append(
+                    f"None of {harness}'s own records of its processes could be read: {path}: {reason}"
+                )
+        return found
 
     # -- looking
 

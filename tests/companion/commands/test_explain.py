@@ -80,6 +80,20 @@ def test_status_tells_the_reason_and_sessions_without_a_card(mdello: Mdello, car
     assert [each["sessionId"] for each in watched] == ["session-two", "session-one"]
 
 
+def test_status_tells_what_the_companion_cannot_read(mdello: Mdello, card: Path) -> None:
+    """Where an agent's own records have another form by now, nothing may look like rest."""
+    records = mdello.home / ".claude" / "sessions"
+    records.mkdir(parents=True)
+    (records / "4242.json").write_text("[not a record")
+    for _ in range(100):
+        text = mdello("status").stdout
+        if "4242.json" in text:
+            break
+    assert (
+        f"Could not be read: None of claude's own records of its processes could be read: {records}" in text
+    )
+
+
 def row(harness: str, session: str, path: str = "") -> Dict[str, object]:
     """A session as the companion tells it."""
     cards = [{"cardPath": path, "cardUuid": UUID}] if path else []

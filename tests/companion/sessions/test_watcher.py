@@ -369,6 +369,19 @@ def test_records_that_cannot_be_read_are_told(scene: Scene) -> None:
     assert facts == {"fake": told}
     scene.report("s", RUNNING)
     assert scene.watcher.facts()["records"] == {"fake": {**told, "silent": 0}}
+    assert scene.watcher.problems() == []  # Of one file; the others tell.
+
+
+def test_records_of_which_none_can_be_read_are_a_problem(scene: Scene) -> None:
+    """As when their form has changed: silence would look like rest."""
+    torn = scene.folder / "agent" / "records" / "7.json"
+    torn.write_text("{")
+    scene.look()
+    (problem,) = scene.watcher.problems()
+    assert problem == f"None of fake's own records of its processes could be read: {torn}: not JSON"
+    torn.unlink()
+    scene.look()
+    assert scene.watcher.problems() == []
 
 
 # --- sleep and restart
