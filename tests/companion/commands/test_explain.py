@@ -90,7 +90,7 @@ def test_status_tells_what_the_companion_cannot_read(mdello: Mdello, card: Path)
         if "4242.json" in text:
             break
     assert (
-        f"Could not be read: None of claude's own records of its processes could be read: {records}" in text
+        f"The companion says: None of claude's own records of its processes could be read: {records}" in text
     )
 
 
