@@ -2,8 +2,9 @@
 
 Seen on the real program (0.171): everything within a subagent carries the id of the session that
 sent it, and the subagent's in ``agent_id``. A permission request has no id, but the tool and the input
-of the call that it belongs to. A tool call that fails or is refused has no ``PostToolUse``. Nothing is
-said when a turn ends by an error of the model's service; the session's file tells it.
+of the call that it belongs to. A tool call that fails or is refused has no ``PostToolUse``, nor has a
+shell command that is a patch, which Codex applies by itself. Nothing is said when a turn ends by an
+error of the model's service; the session's file tells it.
 """
 
 import hashlib
@@ -25,6 +26,7 @@ _PHASES = {each.value: each for each in Status if each is not Status.WAITING_FOR
 _EXIT_CODE = re.compile(r"\s*Exit code: (-?[0-9]+)")
 # Its full name begins with that of its namespace.
 _QUESTION = "request_user_input"
+_PATCH = "apply_patch"
 
 
 @dataclass
@@ -41,6 +43,8 @@ class _Memory:
     """A turn that was interrupted: late events of it wake nobody."""
     unread: bool = False
     """Whether the session's file may tell of older cards, and could not be read yet."""
+    patched: bool = False
+    """Whether a shell command held a patch of cards: whether it was applied, only the file tells."""
 
     @property
     def status(self) -> Status:
@@ -88,11 +92,11 @@ def _event(name: str, payload: HookPayload, memory: _Memory, cards: Tuple[str, .
     # The path in a payload of a subagent is that of the subagent's own file.
     file = None if _thread(payload) else _text(payload.get("transcript_path"), MAX_PATH_CHARS) or None
     # Behind the prompt a new session's file, or a fork's, is not there yet.
-    resumed = name == "SessionStart" and payload.get("source") == "resume"
-    reads = (
-        file is not None and memory.unread and (resumed or name not in ("SessionStart", "UserPromptSubmit"))
-    )
-    memory.unread = memory.unread and not reads
+    early = name == "UserPromptSubmit" or (name == "SessionStart" and payload.get("source") != "resume")
+    patched = memory.patched and name in ("Stop", "Interrupt")
+    reads = file is not None and (patched or (memory.unread and not early))
+    if reads:
+        memory.unread, memory.patched = False, memory.patched and not patched
     return HookEvent(
         session_id=session_of(payload),
         status=memory.status,
@@ -126,8 +130,11 @@ def _prompt(payload: HookPayload, memory: _Memory) -> _Cards:
 
 def _tool_begins(payload: HookPayload, memory: _Memory) -> _Cards:
     _go_on(payload, memory)
-    if _text(payload.get("tool_name"), _MAX_ID_CHARS).endswith(_QUESTION):
+    tool = _text(payload.get("tool_name"), _MAX_ID_CHARS)
+    if tool.endswith(_QUESTION):
         _wait(payload, memory)
+    if tool != _PATCH and _patch_cards(payload):
+        memory.patched = True
     return ()
 
 
@@ -141,12 +148,15 @@ def _tool_ends(payload: HookPayload, memory: _Memory) -> _Cards:
     _go_on(payload, memory)
     if _call(payload) in memory.waits:
         memory.waits.remove(_call(payload))
-    response, given = payload.get("tool_response"), payload.get("tool_input")
+    response = payload.get("tool_response")
     code = _EXIT_CODE.match(response) if isinstance(response, str) else None
-    if not isinstance(given, Mapping) or (code and code[1] != "0"):
-        return ()
-    cwd = payload.get("cwd")
-    return cards_in(given.get("command"), cwd if isinstance(cwd, str) else None)
+    return () if code and code[1] != "0" else _patch_cards(payload)
+
+
+def _patch_cards(payload: HookPayload) -> Tuple[str, ...]:
+    given, cwd = payload.get("tool_input"), payload.get("cwd")
+    command = given.get("command") if isinstance(given, Mapping) else None
+    return cards_in(command, cwd if isinstance(cwd, str) else None)
 
 
 def _agent_stops(payload: HookPayload, memory: _Memory) -> _Cards:
@@ -249,4 +259,5 @@ def _memory(state: object) -> _Memory:
         turn=_text(state.get("turn"), _MAX_ID_CHARS),
         dead=_text(state.get("dead"), _MAX_ID_CHARS),
         unread=state.get("unread") is True,
+        patched=state.get("patched") is True,
     )

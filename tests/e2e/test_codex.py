@@ -20,13 +20,20 @@ def call(tool: str, **arguments: object) -> Json:
     return {"blocks": [{"tool": tool, "space": "collaboration", "input": arguments}]}
 
 
+def shell(command: str) -> Json:
+    """A scripted shell command."""
+    script = f"text(JSON.stringify(await tools.exec_command({{cmd: {json.dumps(command)}}})));"
+    return {"blocks": [{"tool": "exec", "input": script}]}
+
+
 def test_a_run_links_what_it_names_and_changes(codex_world: CodexWorld) -> None:
     """From the prompt to the session's end. A sub-agent's edit is its session's; a patch that fails
     links nothing; backfill finds the same, compressed too."""
     world = codex_world
-    named, patched, moved, failed, agents = (
-        world.card(f"{name}.md") for name in ("named", "patched", "moved", "failed", "agents")
+    named, patched, moved, failed, agents, typed = (
+        world.card(f"{name}.md") for name in ("named", "patched", "moved", "failed", "agents", "typed")
     )
+    change = "\n".join(CHANGE)
     kid = world.script("kid", patch_of(f"*** Update File: {agents.path}", *CHANGE), say("Ok."))
     target = moved.path.with_name("new place.md")
     work = world.script(
@@ -34,6 +41,9 @@ def test_a_run_links_what_it_names_and_changes(codex_world: CodexWorld) -> None:
         patch_of(f"*** Update File: ../board/{patched.path.name}", *CHANGE),
         patch_of(f"*** Update File: {moved.path}", f"*** Move to: {target}", *CHANGE),
         patch_of(f"*** Update File: {failed.path}", "@@", "-not there", "+x"),
+        shell(
+            f"apply_patch <<'E'\n*** Begin Patch\n*** Update File: {typed.path}\n{change}\n*** End Patch\nE"
+        ),
         call("spawn_agent", task_name="kid", message=f"{kid} {failed.path}"),
         call("wait_agent", timeout_ms=10_000),
         say("Ready."),
@@ -42,9 +52,9 @@ def test_a_run_links_what_it_names_and_changes(codex_world: CodexWorld) -> None:
         done = world.codex(f"{work} Work on {named.path}, please.")
         assert done.code == 0 and '"Ready."' in done.stdout, done
         stream.wait_for(named.uuid, ["running", "ready_for_review", "closed"])
-    for card in (patched.path, target, agents.path):
+    for card in (patched.path, target, agents.path, typed.path):
         assert "column: done" in card.read_text("utf-8")
-    told = assert_the_same(world, "codex", [named, patched, moved, agents])
+    told = assert_the_same(world, "codex", [named, patched, moved, agents, typed])
     assert told["incomplete"] is False
     assert [each["reason"] for each in told["skipped"]] == ["1 sub-agent logs: no sessions of their own"]
     assert {one["harness"] for one in world.associations()} == {"codex"}
@@ -52,7 +62,7 @@ def test_a_run_links_what_it_names_and_changes(codex_world: CodexWorld) -> None:
         if world.run("zstd", "-q", "--rm", str(rollout)).code:
             pytest.skip("no zstd")
     told = read_again(world, "codex")
-    assert (told["incomplete"], told["added"], told["unknown"]) == (False, 4, {})
+    assert (told["incomplete"], told["added"], told["unknown"]) == (False, 5, {})
 
 
 def test_what_is_not_trusted_is_not_run(codex_world: CodexWorld) -> None:

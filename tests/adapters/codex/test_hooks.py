@@ -186,6 +186,21 @@ def test_what_a_session_did_before_is_read(first: Payload, reads: List[bool]) ->
     assert sum(event.discover_from is not None for event in later) == (0 if known else 1)
 
 
+def test_a_patch_in_a_shell_command_is_read_at_the_end_of_the_turn() -> None:
+    """Codex says nothing of its result; the file does."""
+    patch = "apply_patch <<'E'\n*** Begin Patch\n*** Add File: a.md\n+x\n*** End Patch\nE\n"
+    for who in ({}, {"agent_id": "k"}):
+        events = run(
+            [START, PROMPT, tool("PreToolUse", patch, **who), tool("PermissionRequest"), STOP, PROMPT, STOP]
+        )
+        assert [event.discover_from is not None for event in events["s"]] == [False] * 3 + [
+            True,
+            False,
+            False,
+        ]
+    assert not any(event.discover_from for event in run([START, PROMPT, tool("PreToolUse"), STOP])["s"])
+
+
 def test_every_event_is_known_and_others_are_told() -> None:
     """A name of a version to come is cut."""
     for name in EVENTS:
@@ -211,7 +226,7 @@ payloads = st.fixed_dictionaries(
 states = (
     st.none()
     | values
-    | st.dictionaries(st.sampled_from(["phase", "waits", "turn", "dead", "unread"]), values)
+    | st.dictionaries(st.sampled_from(["phase", "waits", "turn", "dead", "unread", "patched"]), values)
 )
 
 
