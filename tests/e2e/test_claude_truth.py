@@ -7,6 +7,7 @@ stands in the test's output (``-s``).
 import json
 import os
 import signal
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -278,11 +279,8 @@ POLICIES: Dict[str, Json] = {
 """What doctor says, by what stands in the settings."""
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-def test_hooks_switched_off(world: ClaudeWorld, policy: str) -> None:
-    """Sessions and their cards still appear, with their statuses; doctor names the policy and its file."""
-    settings = world.home / ".claude" / "settings.json"
-    settings.write_text(json.dumps(POLICIES[policy]), "utf-8")
+def work_without_hooks(world: ClaudeWorld) -> None:
+    """A session with a Write, a question and an end, all of which must show on both cards."""
     named, written = world.card("named.md"), Card(world.board / "written.md", str(uuid.uuid4()))
     write = use("Write", file_path=str(written.path), content=card_text(written.uuid, "written"))
     marker = world.script("ask", write, ASK, say("Colour taken."))
@@ -296,5 +294,44 @@ def test_hooks_switched_off(world: ClaudeWorld, policy: str) -> None:
         stream.wait_for_newest({named.uuid: "ready_for_review", written.uuid: "ready_for_review"})
         leave(screen)
         stream.wait_for_newest({named.uuid: "closed", written.uuid: "closed"})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_hooks_switched_off(world: ClaudeWorld, policy: str) -> None:
+    """Sessions and their cards still appear, with their statuses; doctor names the policy and its file."""
+    settings = world.home / ".claude" / "settings.json"
+    settings.write_text(json.dumps(POLICIES[policy]), "utf-8")
+    work_without_hooks(world)
     doctor = world.mdello("doctor", code=None).stdout
     assert policy in doctor and str(settings) in doctor, doctor
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may lay a folder over /etc, for one process")
+def test_hooks_switched_off_by_an_organisation(make_world: MakeWorld, claude_cli: Path) -> None:
+    """The same by a managed file, which the agent and doctor find in /etc of a mount namespace of theirs."""
+    world = make_world()
+    managed = "/etc/claude-code/managed-settings.json"
+    layers = {name: world.root / f"etc {name}" for name in ("upper", "work")}
+    for folder in layers.values():
+        folder.mkdir()
+    options = f"lowerdir=/etc,upperdir={layers['upper']},workdir={layers['work']}"
+    wrapper = world.root / "managed"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        "exec unshare -m sh -euc '\n"
+        f'  mount -t overlay overlay -o "{options}" /etc\n'
+        "  mkdir -p /etc/claude-code\n"
+        f'  echo "{{\\"allowManagedHooksOnly\\": true}}" >{managed}\n'
+        '  exec "$@"\n'
+        '\' sh "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    agent = world.root / "claude"
+    agent.write_text(f'#!/bin/sh\nexec "{wrapper}" "{claude_cli}" "$@"\n')
+    agent.chmod(0o755)
+    world.cli = agent
+    world.mdello("install", "claude")
+    world.start_companion()
+    work_without_hooks(world)
+    doctor = world.run(str(wrapper), sys.executable, str(world.pyz), "doctor").stdout
+    assert "allowManagedHooksOnly" in doctor and managed in doctor, doctor
