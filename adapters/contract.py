@@ -103,6 +103,16 @@ class ReadReport:
                 known = self.damaged_in.get(str(place), 0)
                 self.damaged_in[str(place)] = known + self.damaged - before
 
+    def add(self, other: "ReadReport") -> None:
+        """Take in what was reported of other files."""
+        self.records += other.records
+        self.damaged += other.damaged
+        self.skipped += other.skipped
+        self.incomplete |= other.incomplete
+        for mine, theirs in ((self.damaged_in, other.damaged_in), (self.unknown, other.unknown)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+
     def unread(self, path: object, cause: Union[str, Exception]) -> None:
         """Leave out what may hold sessions, or a part of one; ``cause`` is for people."""
         reason = getattr(cause, "strerror", None) or str(cause)

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Dict, List, Sequence, Union
 
 from adapters.contract import Adapter, AdapterError, ReadReport
@@ -33,6 +33,8 @@ class Result:
     report: ReadReport
     without_uuid: List[str]
     """Files on a board that sessions worked on, but that have no uuid."""
+    other_roots: List[str] = field(default_factory=list)
+    """Folders that were read besides the one that this process was told of."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -91,7 +93,7 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
     from companion.commands.wiring import open_boards
     from companion.core.clock import iso_utc
     from companion.core.files import locked
-    from companion.history.backfill import Cards, backfill
+    from companion.history.backfill import Cards, backfill, other_roots
     from companion.history.scanner import needles_for, scan
     from companion.sessions.journal import association_journal
 
@@ -100,14 +102,19 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
     if boards.config.problem is not None:
         raise CompanionError(f"{boards.config.problem}. Nothing was changed.")
     needles = needles_for(board.path for board in registered) if registered else (_NOWHERE,)
+    log = association_journal(settings.data_path)
     root = adapter.sessions_root(settings.home, settings.environ)
+    others = other_roots(adapter.folders_of, adapter.NAME, log.read(), root)
     now_s = time.time()
     with bar:
         past = scan(adapter, root, needles, now_s, bar.show)
+        for other in others:
+            more = scan(adapter, other, needles, now_s, bar.show)
+            past.sessions += more.sessions
+            past.report.add(more.report)
     if is_held(settings.port):  # Started while we were reading: the log is its own now.
         raise CompanionError(_refusal(settings))
     cards = Cards(boards.finder)
-    log = association_journal(settings.data_path)
     with locked(settings.state_dir):
         counts = backfill(
             harness=adapter.NAME,
@@ -115,14 +122,14 @@ def backfill_agent(adapter: Adapter, settings: Settings, bar: "Bar") -> Result:
             log=log,
             cards=cards,
             now=iso_utc(now_s),
-            root=root,
+            roots=[root, *others],
             any_boards=bool(registered),
             all_read=not (past.report.incomplete or understood_nothing(past.report)),
         )
     if log.unsaved:  # There was no log, and none could be made.
         raise StorageError(log.problem or f"Cannot write {settings.data_path}")
     past.report.skipped += cards.unreadable.items()
-    return Result(adapter.NAME, counts, past.report, list(cards.without_uuid))
+    return Result(adapter.NAME, counts, past.report, list(cards.without_uuid), [str(path) for path in others])
 
 
 # A needle that no line of JSON holds: without boards there is nothing to find.
@@ -170,6 +177,8 @@ def _notes(result: Result) -> List[str]:
     report = result.report
     lines = []
     blind = understood_nothing(report)
+    if result.other_roots:
+        lines += ["Read too, since known sessions lie there:", *_listed(result.other_roots)]
     if blind:
         looked_at = _number(report.records + report.damaged, "record")
         lines.append(f"ALARM: parsed 0 of {looked_at}. Has the format changed?")
@@ -226,6 +235,7 @@ def as_json(harness: str, result: Union[Result, Exception]) -> Dict[str, object]
         "harness": harness,
         **asdict(result.counts),
         "withoutUuid": result.without_uuid,
+        "otherRoots": result.other_roots,
         "records": report.records,
         "damaged": report.damaged,
         "damagedIn": report.damaged_in,

@@ -94,13 +94,13 @@ def backfill(
     log: Log,
     cards: Cards,
     now: str,
-    root: Path,
+    roots: Sequence[Path],
     any_boards: bool,
     all_read: bool = True,
 ) -> Counts:
     """Rebuild the log. Nothing else may write it meanwhile; StorageError leaves it as it was.
 
-    ``root`` is where the sessions were looked for; an agent may have been told of another folder before.
+    ``roots`` is where the sessions were looked for; an agent may have been told of another folder before.
     ``any_boards`` False: no board is registered, so no card can be looked at, and nothing is purged.
     ``all_read`` False: there may be more sessions than these, so nothing is purged either.
     """
@@ -109,7 +109,7 @@ def backfill(
 
     def is_hidden(association: Association) -> bool:
         """Whether the card is not seen, and might be where nothing can be seen; or its session."""
-        if not all_read or _lives_elsewhere(association.session_file, root):
+        if not all_read or _lives_elsewhere(association.session_file, roots):
             return True
         if any_boards and seen.complete and not cards.unreadable:
             return False
@@ -122,13 +122,27 @@ def backfill(
     return counts
 
 
-def _lives_elsewhere(session_file: Optional[str], root: Path) -> bool:
+def other_roots(
+    folders_of: Callable[[Path], Optional[Tuple[Path, Path]]],
+    harness: str,
+    old: Iterable[Association],
+    root: Path,
+) -> List[Path]:
+    """Folders of sessions in which the files of known sessions lie, besides ``root``, by name: the agent
+    was told of them when it ran, this process was not. Only such as are there."""
+    files = {event.session_file for event in old if event.harness == harness and event.session_file}
+    found = {folders[0] for folders in (folders_of(Path(file)) for file in files) if folders is not None}
+    return sorted(path for path in found if path != root and os.path.isdir(path))
+
+
+def _lives_elsewhere(session_file: Optional[str], roots: Sequence[Path]) -> bool:
     """Whether a session's file is there, but not where the sessions were looked for."""
     if session_file is None or not os.path.isabs(session_file):
         return False
     try:
         real = os.path.realpath(session_file)
-        return os.path.exists(real) and Path(os.path.realpath(root)) not in Path(real).parents
+        above = set(Path(real).parents)
+        return os.path.exists(real) and not any(Path(os.path.realpath(root)) in above for root in roots)
     except (OSError, ValueError):  # The log is a file that anybody may have edited.
         return False
 

@@ -41,3 +41,12 @@ def test_damage_is_noted_where_it_was_met() -> None:
             report.damaged += place == "a"
             raise OSError
     assert (report.damaged, report.damaged_in) == (2, {"a": 2})
+
+
+def test_reports_of_several_folders_are_one() -> None:
+    """Counts add up, by name too; one that is incomplete makes all so."""
+    one = ReadReport(records=1, damaged=1, damaged_in={"a": 1}, unknown={"x": 1}, skipped=[("p", "r")])
+    two = ReadReport(records=2, damaged=3, damaged_in={"a": 1, "b": 2}, unknown={"x": 2}, incomplete=True)
+    one.add(two)
+    assert (one.records, one.damaged, one.damaged_in, one.unknown) == (3, 4, {"a": 2, "b": 2}, {"x": 3})
+    assert one.skipped == [("p", "r")] and one.incomplete

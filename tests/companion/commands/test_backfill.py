@@ -216,6 +216,7 @@ def test_json_tells_everything(place: Place) -> None:
         "purged": 0,
         "kept": 0,
         "withoutUuid": [str(plain)],
+        "otherRoots": [],
         "records": 3,
         "damaged": 1,
         "damagedIn": {str(bad): 1},
@@ -553,3 +554,23 @@ def test_the_built_program_reads_all_agents(place: Place, pyz: Path) -> None:
         "ses_dd0cbc2a9ffeRcgRmG7JDmU8Pe",
         "ses_dd0cbd210ffemf5vgeh17in8lQ",
     ]
+
+
+def test_folders_that_this_process_was_not_told_of(place: Place) -> None:
+    """A session of another profile is known: its folder is read too, and that is said."""
+    card = place.card("one", "u-1")
+    place.session("s-1", "nothing of ours")
+    other = place.home / "profile of work" / "projects" / "-p"
+    other.mkdir(parents=True)
+    home, place.sessions = place.sessions, other
+    known = place.session("known", "no card any more")
+    place.session("new", f"work on {card}")
+    (other / "damaged.jsonl").write_text("torn\n")
+    place.sessions = home
+    place.record(cardUuid="u-1", cardPath=str(card), sessionId="known", sessionFile=str(known))
+    code, out, _ = place.run("claude")
+    assert code == 0 and f"Read too, since known sessions lie there:\n    {other.parent}\n" in out
+    assert "Skipped 1 damaged line" in out
+    assert {record["sessionId"] for record in place.records()} == {"known", "new"}
+    (told,) = json.loads(place.run("claude", "--json")[1])["harnesses"]
+    assert told["otherRoots"] == [str(other.parent)]

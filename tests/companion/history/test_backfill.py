@@ -7,10 +7,11 @@ from typing import Dict, Iterable, List, Optional, Tuple
 
 import pytest
 
+from adapters import claude
 from adapters.contract import PastSession, Status
 from companion.boards.cards import Card, Resolution, Scan
 from companion.core.errors import CardReadError, StorageError
-from companion.history.backfill import Cards, Counts, backfill
+from companion.history.backfill import Cards, Counts, backfill, other_roots
 from companion.sessions.association import Association
 from companion.sessions.journal import association_journal
 
@@ -67,7 +68,7 @@ def past(session: str, *paths: str, at: Optional[str] = THEN, file: str = "/log"
 
 
 def run(log: Log, *sessions: PastSession, finder: Optional[Finder] = None, any_boards: bool = True) -> Counts:
-    return backfill("pi", sessions, log, Cards(finder or Finder()), NOW, ROOT, any_boards)
+    return backfill("pi", sessions, log, Cards(finder or Finder()), NOW, [ROOT], any_boards)
 
 
 def test_base_scenario() -> None:
@@ -189,7 +190,7 @@ def test_what_stood_in_the_way_is_remembered_and_asked_once() -> None:
     finder = Finder(problems=(("/one/locked.md", "Permission denied"),))
     cards = Cards(finder)
     sessions = [past(name, "/one/locked.md", "/one/plain.md", "/one/a.md") for name in ("s1", "s2")]
-    backfill("pi", sessions, Log(), cards, NOW, ROOT, True)
+    backfill("pi", sessions, Log(), cards, NOW, [ROOT], True)
     assert cards.unreadable == {"/one/locked.md": "Permission denied"}
     assert list(cards.without_uuid) == ["/one/plain.md"]
     assert finder.asked == ["/one/locked.md", "/one/plain.md", "/one/a.md"]
@@ -219,7 +220,7 @@ def test_log_that_cannot_be_written_stays_as_it_was(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("companion.sessions.journal.write_atomically", full)
     with pytest.raises(StorageError):
-        backfill("pi", [past("s1", "/one/a.md")], journal, Cards(Finder()), NOW, ROOT, True)
+        backfill("pi", [past("s1", "/one/a.md")], journal, Cards(Finder()), NOW, [ROOT], True)
     assert path.read_bytes() == before
 
 
@@ -227,7 +228,7 @@ def test_nothing_is_purged_while_there_may_be_more_sessions() -> None:
     """A store that could not be read: what is known of this agent stays; what was found is added."""
     log = Log(event("a", "gone"), event("b", "other", harness="claude"))
     session = PastSession("s1", "/s.jsonl", THEN, ("/two/c.md",))
-    counts = backfill("pi", [session], log, Cards(Finder()), NOW, ROOT, any_boards=True, all_read=False)
+    counts = backfill("pi", [session], log, Cards(Finder()), NOW, [ROOT], any_boards=True, all_read=False)
     assert (counts.added, counts.purged, counts.kept) == (1, 0, 1)
     assert [record.session_id for record in log.events] == ["other", "gone", "s1"]
 
@@ -249,6 +250,20 @@ def test_a_session_whose_file_is_in_another_folder_is_not_gone(tmp_path: Path) -
         "none": None,
     }
     log = Log(*(replace(event("a", name), session_file=file) for name, file in files.items()))
-    counts = backfill("pi", [], log, Cards(Finder()), NOW, root, any_boards=True)
+    counts = backfill("pi", [], log, Cards(Finder()), NOW, [root], any_boards=True)
     assert [each.session_id for each in log.events] == ["kept"]
     assert (counts.kept, counts.purged) == (1, 6)
+
+
+def test_folders_in_which_known_sessions_lie(tmp_path: Path) -> None:
+    """Of this agent, each once, and only while they are there."""
+    for name in ("one", "two"):
+        (tmp_path / name / "projects").mkdir(parents=True)
+    files = [tmp_path / name / "projects" / "p" / "s.jsonl" for name in ("two", "one", "two", "gone")]
+    known = [replace(event("a", "s", "claude"), session_file=str(file)) for file in files]
+    strange = replace(event("a"), session_file=str(tmp_path / "two" / "projects" / "p" / "x.jsonl"))
+    unnamed = event("a", "n", "claude")
+    root = tmp_path / "one" / "projects"
+    found = other_roots(claude.folders_of, "claude", [*known, strange, unnamed], root)
+    assert found == [tmp_path / "two" / "projects"]
+    assert other_roots(claude.folders_of, "claude", [strange], root) == []
