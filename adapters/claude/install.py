@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ContextManager, Iterable, List, Mapping, Optional, Tuple
 
-from adapters import made_folders, placing
+from adapters import hookcommand, made_folders, placing
 from adapters.claude import folder, plugin, policy
 from adapters.claude.events import SUBSCRIBED, Transport
 from adapters.claude.folder import Item
@@ -205,14 +205,11 @@ def _items(context: InstallContext, shown: Path, found: _Found) -> Tuple[Item, .
     program = context.program
     if shown in program.parents:  # Started through our own link, which must not point to itself.
         program = Path(os.path.realpath(program))
-    # The usual place first, so that the same hooks come out of every shell, whatever its PATH.
-    curl = context.which("/usr/bin/curl") or context.which("curl")
-    poster = plugin.Poster(curl, context.interpreter, str(shown / plugin.LINK))
     return plugin.items(
         context.version,
         context.endpoint,
         context.transport or found.transport,
-        poster,
+        hookcommand.poster(context, str(shown / plugin.LINK)),
         str(program),
     )
 

@@ -4,14 +4,13 @@ The hooks are generated from the same event table that translates their payloads
 """
 
 import json
-import re
-import shlex
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Mapping, Optional, Tuple
 
+from adapters import hookcommand
 from adapters.claude.events import SUBSCRIBED, Transport
 from adapters.claude.folder import Item
-from adapters.contract import AdapterError
+from adapters.hookcommand import Poster
 
 PLUGIN = "mdello-companion"
 """Name of the plugin and of its folder."""
@@ -20,32 +19,16 @@ MANAGED_BY = "mdello-companion"
 MANIFEST = ".claude-plugin/plugin.json"
 HOOKS = "hooks/hooks.json"
 LINK = "mdello.pyz"
-HOOK_PATH = "/hooks/claude"
-PROCESS_HEADER = "Mdello-Process"
-"""Of a command hook's request: the number of the agent's process."""
+HARNESS = "claude"
+HOOK_PATH = f"/hooks/{HARNESS}"
 
 HTTP = Transport.HTTP.value
 COMMAND = Transport.COMMAND.value
 
 # How long the agent waits for one hook, in seconds. Always said, because it would wait 600.
 TIMEOUT_S = 2
-# A command gives up by itself before that. At session end all hooks of a plugin together get about
-# 1.5 s; one that is cancelled then prints an error line in spite of ``|| true``.
-POST_LIMIT_S = 1
-
 _CREATED = "createdFolders"
 _INDENT = 2
-
-
-@dataclass(frozen=True)
-class Poster:
-    """What a command hook runs to send its standard input to us."""
-
-    curl: Optional[str]
-    """Absolute path, or None: then our own file does it."""
-    interpreter: str
-    program: str
-    """Absolute path of our own file, through the link in the plugin folder."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +118,7 @@ def _manifest(version: str) -> bytes:
 
 def _hooks(endpoint: str, transport: str, poster: Poster) -> bytes:
     url = hook_url(endpoint)
-    command = _command(url, poster)
+    command = hookcommand.line(url, HARNESS, poster)
     events: Dict[str, object] = {}
     for each in SUBSCRIBED:
         group: Dict[str, object] = {} if each.matcher is None else {"matcher": each.matcher}
@@ -149,40 +132,6 @@ def _hooks(endpoint: str, transport: str, poster: Poster) -> bytes:
             hook = {"type": HTTP, "url": url, "timeout": TIMEOUT_S}
         events[each.name] = [{**group, "hooks": [hook]}]
     return _json({"hooks": events})
-
-
-def _command(url: str, poster: Poster) -> str:
-    """One shell line: silent, short, and a success whatever happens.
-
-    Plain words, quotes and ``|| true`` only, which every shell understands. The shell's parent is the agent's
-    own process, so that its end will be seen even when nobody tells of it; a shell that does not know
-    ``$PPID`` (fish) says nothing there.
-    """
-    if poster.curl is not None:
-        # -q: no ~/.curlrc, which might add a proxy or a Referer. Expect: curl would otherwise
-        # announce a body above 1 MB and wait for leave to send it.
-        words = [poster.curl, "-q", "-s", "--noproxy", "*", "--max-time", str(POST_LIMIT_S), "-X", "POST"]
-        words += ["-H", "Content-Type: application/json", "-H", "Expect:", "--data-binary", "@-", url]
-        process = f'-H "{PROCESS_HEADER}: $PPID"'
-    else:
-        # -E -S: no PYTHON* variables and no site-packages; it starts in half the time and cannot
-        # import a stranger's module.
-        words = [poster.interpreter, "-E", "-S", poster.program, "hook-post", "claude", _port(url)]
-        process = '"$PPID"'
-    line = " ".join(shlex.quote(word) for word in words) + f" {process} >/dev/null 2>&1 || true"
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise AdapterError(
-            f"{line.encode('utf-8', 'backslashreplace').decode()!r} is not UTF-8, which JSON cannot hold:"
-            " install curl, or choose another path"
-        ) from exc
-    return line
-
-
-def _port(url: str) -> str:
-    found = re.match(r"http://[^/]*:([0-9]+)/", url)
-    return found[1] if found else "80"
 
 
 def _json(content: object) -> bytes:

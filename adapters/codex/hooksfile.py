@@ -6,33 +6,20 @@ our version nor anything of the moment stands in it.
 """
 
 import json
-import re
-import shlex
-from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from adapters import hookcommand
 from adapters.codex.events import SUBSCRIBED
-from adapters.contract import AdapterError
+from adapters.hookcommand import Poster
 
 NAME = "hooks.json"
 """Of the file in Codex's folder: there is no other place that needs no change of ``config.toml``."""
-HOOK_PATH = "/hooks/codex"
+HARNESS = "codex"
+HOOK_PATH = f"/hooks/{HARNESS}"
 
 _OWNER = "mdello-companion: tells mdello, on this machine, which session works on which Markdown card."
 # How long Codex waits for one hook, in seconds (at most 3 at a session's end); ours gives up before.
 _TIMEOUT_S = 2
-_POST_LIMIT_S = 1
-
-
-@dataclass(frozen=True)
-class Poster:
-    """What a hook runs to send its standard input to us."""
-
-    curl: Optional[str]
-    """Absolute path, or None: then our own file does it."""
-    interpreter: str
-    program: str
-    """Absolute path of our own file."""
 
 
 def content(endpoint: str, poster: Poster) -> bytes:
@@ -43,32 +30,8 @@ def content(endpoint: str, poster: Poster) -> bytes:
 
 
 def command(endpoint: str, poster: Poster) -> str:
-    """One shell line: silent, short, and a success whatever happens. Its parent is Codex's process."""
-    url = endpoint.rstrip("/") + HOOK_PATH
-    if poster.curl is not None:
-        # -q: no ~/.curlrc. Expect: curl would otherwise ask for leave to send a large body.
-        words = [poster.curl, "-q", "-s", "--noproxy", "*", "--max-time", str(_POST_LIMIT_S), "-X", "POST"]
-        words += ["-H", "Content-Type: application/json", "-H", "Expect:", "--data-binary", "@-", url]
-        process = '-H "Mdello-Process: $PPID"'
-    else:
-        port = re.match(r"http://[^/]*:([0-9]+)/", url)
-        words = [
-            poster.interpreter,
-            "-E",
-            "-S",
-            poster.program,
-            "hook-post",
-            "codex",
-            port[1] if port else "80",
-        ]
-        process = '"$PPID"'
-    line = " ".join(shlex.quote(word) for word in words) + f" {process} >/dev/null 2>&1 || true"
-    try:
-        line.encode("utf-8")
-    except UnicodeEncodeError as exc:
-        shown = line.encode("utf-8", "backslashreplace").decode()
-        raise AdapterError(f"{shown!r} is not UTF-8: install curl, or choose another path") from exc
-    return line
+    """The shell line of every hook. AdapterError as above."""
+    return hookcommand.line(endpoint.rstrip("/") + HOOK_PATH, HARNESS, poster)
 
 
 def why_foreign(data: bytes) -> Optional[str]:
@@ -105,7 +68,7 @@ def _commands(hooks: object) -> Iterator[object]:
 
 
 def _is_ours(line: object) -> bool:
-    return isinstance(line, str) and (f"{HOOK_PATH} " in line or " hook-post codex " in line)
+    return isinstance(line, str) and (f"{HOOK_PATH} " in line or f" hook-post {HARNESS} " in line)
 
 
 def _json(value: Dict[str, object]) -> bytes:

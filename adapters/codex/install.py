@@ -9,10 +9,11 @@ import os
 from pathlib import Path
 from typing import ContextManager, Mapping, Optional, Tuple
 
-from adapters import made_folders, placing
+from adapters import hookcommand, made_folders, placing
 from adapters.codex import hooksfile, policy
 from adapters.codex.events import SUBSCRIBED
 from adapters.contract import AdapterError, Inspection, InstallContext, InstallReport
+from adapters.hookcommand import Poster
 from adapters.made_folders import MadeFolders
 
 _MAX_BYTES = 1024 * 1024
@@ -122,12 +123,11 @@ def _content(context: InstallContext) -> bytes:
     return hooksfile.content(context.endpoint, _poster(context))
 
 
-def _poster(context: InstallContext) -> hooksfile.Poster:
-    # The usual place first, so that the same hooks come out of every shell, whatever its PATH.
-    curl = context.which("/usr/bin/curl") or context.which("curl")
-    if curl is None and not os.path.isfile(context.program):
+def _poster(context: InstallContext) -> Poster:
+    poster = hookcommand.poster(context, str(context.program))
+    if poster.curl is None and not os.path.isfile(context.program):
         raise AdapterError("our own program cannot be found there, so no hook can run it", context.program)
-    return hooksfile.Poster(curl, context.interpreter, str(context.program))
+    return poster
 
 
 def _why_foreign(place: Path) -> Optional[str]:

@@ -16,8 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mdello
+from adapters import hookcommand
 from adapters.claude import plugin
 from adapters.contract import AdapterError
+from adapters.hookcommand import Poster
 
 PROGRAM = Path(mdello.__file__).resolve()
 PAYLOAD = b'{"hook_event_name": "SessionEnd", "text": "caf\xc3\xa9 $HOME `x` \\n"}'
@@ -86,9 +88,7 @@ def port(request: pytest.FixtureRequest) -> Iterator[Port]:
     found.close()
 
 
-def hooks_with(
-    endpoint: str, poster: plugin.Poster, transport: str = "command"
-) -> Dict[str, Dict[str, object]]:
+def hooks_with(endpoint: str, poster: Poster, transport: str = "command") -> Dict[str, Dict[str, object]]:
     """Event to hook, as a hooks file would say it."""
     items = plugin.items("1", endpoint, transport, poster, "/x/mdello.pyz")
     content = json.loads(next(item.data for item in items if item.path == plugin.HOOKS))
@@ -109,11 +109,11 @@ def run_hook(shell: str, command: str, home: Path) -> "subprocess.CompletedProce
     )
 
 
-def own_poster(folder: Path) -> plugin.Poster:
+def own_poster(folder: Path) -> Poster:
     """A machine without curl: our file behind a link in ``folder``, and a Python of that name too."""
     link = folder / "mdello.pyz"
     link.symlink_to(PROGRAM)
-    return plugin.Poster(None, sys.executable, str(link))
+    return Poster(None, sys.executable, str(link))
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -123,7 +123,7 @@ def test_every_hook_command_is_silent_and_succeeds(shell: str, own: bool, port: 
     curl = shutil.which("curl")
     if not own and curl is None:
         pytest.skip("no curl here")
-    poster = own_poster(tmp_path) if own else plugin.Poster(curl, "unused", "unused")
+    poster = own_poster(tmp_path) if own else Poster(curl, "unused", "unused")
     (tmp_path / ".curlrc").write_text('header = "Origin: http://evil"\nfail\nverbose\n')
     commands = {
         str(hook["command"]) for hook in hooks_with(f"http://127.0.0.1:{port.number}", poster).values()
@@ -137,7 +137,7 @@ def test_every_hook_command_is_silent_and_succeeds(shell: str, own: bool, port: 
         assert body == PAYLOAD
         assert b"origin" not in head.lower() and b"application/json" in head
         # The shell that runs the command was started by the agent; here, by this test.
-        assert f"\r\n{plugin.PROCESS_HEADER}: {os.getpid()}".encode() in head
+        assert f"\r\n{hookcommand.PROCESS_HEADER}: {os.getpid()}".encode() in head
     assert bool(port.received) == (port._condition != "dead")
 
 
@@ -156,7 +156,7 @@ def test_homes_of_any_name_are_quoted(shell: str, name: str, tmp_path: Path) -> 
         interpreter.unlink()
         interpreter.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
         interpreter.chmod(0o755)
-        poster = plugin.Poster(None, str(interpreter), poster.program)
+        poster = Poster(None, str(interpreter), poster.program)
         command = str(hooks_with(f"http://127.0.0.1:{live.number}", poster)["SessionStart"]["command"])
         done = run_hook(shell, command, tmp_path)
     finally:
@@ -169,9 +169,9 @@ def test_homes_of_any_name_are_quoted(shell: str, name: str, tmp_path: Path) -> 
 def test_a_program_that_is_gone_goes_unnoticed(shell: str, tmp_path: Path) -> None:
     """People move or delete the file, the interpreter or curl; the session must not notice."""
     for poster in (
-        plugin.Poster("/nonexistent/curl", "", ""),
-        plugin.Poster(None, sys.executable, "/nonexistent/mdello.pyz"),
-        plugin.Poster(None, "/nonexistent/python", "/nonexistent/mdello.pyz"),
+        Poster("/nonexistent/curl", "", ""),
+        Poster(None, sys.executable, "/nonexistent/mdello.pyz"),
+        Poster(None, "/nonexistent/python", "/nonexistent/mdello.pyz"),
     ):
         command = str(hooks_with("http://127.0.0.1:1", poster)["SessionEnd"]["command"])
         done = run_hook(shell, command, tmp_path)
@@ -181,7 +181,7 @@ def test_a_program_that_is_gone_goes_unnoticed(shell: str, tmp_path: Path) -> No
 def test_a_path_that_json_cannot_hold_is_refused() -> None:
     """A home whose name is no UTF-8 cannot stand in a hooks file."""
     with pytest.raises(AdapterError, match="not UTF-8"):
-        plugin.items("1", "http://127.0.0.1:1", "http", plugin.Poster(None, "/py", "/h\udcff/x"), "/x")
+        plugin.items("1", "http://127.0.0.1:1", "http", Poster(None, "/py", "/h\udcff/x"), "/x")
 
 
 @given(manifest=st.binary(max_size=60))
@@ -215,7 +215,7 @@ def test_the_marker_decides_whose_a_manifest_is(manifest: object, expected: Opti
 
 def test_a_manifest_is_recognised_by_the_program_that_wrote_it() -> None:
     """Written and read back."""
-    poster = plugin.Poster("/usr/bin/curl", "", "")
+    poster = Poster("/usr/bin/curl", "", "")
     (manifest, link, hooks) = plugin.items("1", "http://127.0.0.1:1", "http", poster, "/x")
     assert plugin.marker(manifest.data) == 0
     assert link.link == "/x"

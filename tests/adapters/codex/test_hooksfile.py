@@ -12,8 +12,8 @@ import pytest
 
 from adapters.codex import hooksfile
 from adapters.codex.events import SUBSCRIBED
-from adapters.codex.hooksfile import Poster
 from adapters.contract import AdapterError
+from adapters.hookcommand import Poster
 from tests.fakes.companion_server import FakeCompanion
 
 URL = "http://127.0.0.1:59999"
