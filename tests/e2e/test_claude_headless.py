@@ -202,7 +202,7 @@ def test_a_fork_takes_the_cards_along(world: ClaudeWorld) -> None:
 
 
 def test_a_companion_started_late_finds_what_came_before(make_world: MakeWorld, tmp_path: Path) -> None:
-    """Prompt and Write went unseen; the next event of the session brings both cards in."""
+    """Prompt and Write went unseen: the session is found by its record, both cards in its file."""
     world = make_world()
     world.mdello("install", "claude")
     named, written, release = world.card("named.md"), new_card(world, "written.md"), tmp_path / "release"
@@ -210,6 +210,8 @@ def test_a_companion_started_late_finds_what_came_before(make_world: MakeWorld, 
     process = world.headless_in_background(f"{marker} Work on {named.path}")
     wait_until(written.path.exists, "the written card")
     world.start_companion()
+    both = {named.uuid: "running", written.uuid: "running"}
+    wait_until(lambda: world.linked() == both, "cards of a session that has told nothing yet")
     with world.stream() as stream:
         release.touch()
         assert world.finish(process).code == 0
@@ -325,7 +327,7 @@ def test_without_curl_our_own_file_posts(make_world: MakeWorld, tmp_path: Path) 
 
 
 def test_kill_9_in_the_middle_of_a_turn_disturbs_nobody(world: ClaudeWorld, tmp_path: Path) -> None:
-    """The agent goes on without the companion; after its restart the next event is right."""
+    """The agent goes on without the companion; after its restart all is right before the next event."""
     named, written = world.card("named.md"), new_card(world, "written.md")
     first, second = tmp_path / "first", tmp_path / "second"
     held = {**write_step(written), "wait_for": str(first)}
@@ -338,12 +340,13 @@ def test_kill_9_in_the_middle_of_a_turn_disturbs_nobody(world: ClaudeWorld, tmp_
     first.touch()
     wait_until(written.path.exists, "the written card")
     world.start_companion()
-    assert world.linked() == {named.uuid: "running"}
+    # Its Write went unseen; the transcript tells of it.
+    both = {named.uuid: "running", written.uuid: "running"}
+    wait_until(lambda: world.linked() == both, "both cards")
     with world.stream() as stream:
         second.touch()
         run = world.finish(process)
         assert (run.code, run.json()["result"], run.stderr) == (0, "Written.", "")
-        stream.wait_for(named.uuid, ["ready_for_review", "closed"], session)
-        # Its Write went unseen; the transcript tells of it.
+        stream.wait_for(named.uuid, ONE_RUN[1:], session)
         world.headless("And again", "--resume", session)
-        stream.wait_for(written.uuid, RESUMED_RUN, session)
+        stream.wait_for(written.uuid, [*ONE_RUN[1:], *RESUMED_RUN], session)

@@ -49,7 +49,7 @@ def test_a_plugin_switched_off_is_told(world: ClaudeWorld) -> None:
     named = world.card("named.md")
     claude(world, "plugin", "disable", PLUGIN)
     world.headless(f"Work on {named.path}")
-    assert world.associations() == []
+    assert world.health()["harnesses"] == {}
     installed = world.mdello("install", "claude")
     assert "claude plugin enable" in installed.stdout + installed.stderr
     assert "claude plugin enable" in world.mdello("doctor", code=None).stdout
@@ -62,11 +62,11 @@ def test_a_plugin_switched_off_is_told(world: ClaudeWorld) -> None:
 
 
 def test_after_uninstall_the_cli_knows_nothing_of_us(world: ClaudeWorld) -> None:
-    """The plugin is gone from the CLI's list, and a session tells the companion nothing."""
+    """The plugin is gone from the CLI's list, and a session sends the companion nothing."""
     world.mdello("uninstall", "claude")
     assert our_plugin(world) == []
     world.headless(f"Work on {world.card('named.md').path}")
-    assert world.associations() == []
+    assert world.health()["harnesses"] == {}
 
 
 @pytest.mark.parametrize("transport", ["http", "command"])
