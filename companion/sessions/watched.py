@@ -4,7 +4,7 @@ import os
 import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from adapters.contract import Adapter, ProcessRecord, Status, Tail
 from companion.core.processes import Life, Process, ProcessTable
@@ -58,6 +58,8 @@ class Watched:
     """The last event at that moment."""
     since_s: float = 0.0
     """Since when the verdict's status holds, in Unix seconds."""
+    found_paths: Set[str] = field(default_factory=set)
+    """What its file was found to name, and was told."""
     cards_stamp: Optional[Stamp] = None
     """The file as it was when its cards were looked for."""
     next_read_s: float = 0.0

@@ -20,7 +20,7 @@ from adapters.contract import Adapter, Status
 from companion.core.clock import WallClock, parse_iso
 from companion.core.errors import CompanionError
 from companion.core.logs import debug_event
-from companion.core.processes import Process, ProcessTable
+from companion.core.processes import Life, Process, ProcessTable
 from companion.sessions.association import Association
 from companion.sessions.chores import Chores
 from companion.sessions.evidence import FROM_LOG, Evidence, Said
@@ -258,6 +258,9 @@ class Watcher:
             watched.records = {}
         for session, process, record in found:
             process = self._table.normal(process)
+            # Killed agents leave their records for ever: they make no session known.
+            if session not in self._sessions and self._table.life(process) is Life.DEAD:
+                continue
             watched = self._watched(session, is_news=False)
             self._by_process[process] = watched
             watched.records[process] = record
@@ -318,10 +321,13 @@ class Watcher:
             self._ledger.ingest_event(*watched.session, status, paths, watched.file)
 
     def _found_cards(self, watched: Watched, paths: Tuple[str, ...]) -> None:
-        """The file of a session of which nobody reports names these paths."""
+        """The file of a session of which nobody reports names these paths. Each is told once: a card that
+        was forgotten since is not brought back."""
         with watched.lock:
-            if watched.verdict is not None:
-                self._record(watched, watched.verdict.status, paths)
+            new = [path for path in paths if path not in watched.found_paths]
+            if watched.verdict is not None and new:
+                watched.found_paths.update(new)
+                self._record(watched, watched.verdict.status, new)
 
     # -- the table of sessions
 

@@ -297,12 +297,12 @@ def test_the_file_of_a_session_that_reports_is_not_searched(scene: Scene) -> Non
 
 
 def test_a_record_outlives_its_process(scene: Scene, programs: List[Program]) -> None:
-    """After ``kill -9`` the file stays as it was. One that never lived here is closed from the start."""
+    """After ``kill -9`` the file stays as it was. One that was dead already makes no session known."""
     scene.agent.keep(programs[0].pid, "s", RUNNING, scene.clock())
     scene.agent.keep(2**22 + 7, "ancient", RUNNING, scene.clock())
     scene.report("s", RUNNING)
     scene.look()
-    assert scene.shown() == {"s": "running"} and scene.rule("ancient") == "process_gone"
+    assert scene.shown() == {"s": "running"} and scene.watcher.session("fake", "ancient") is None
     kill(programs[0])
     scene.look()
     assert scene.shown() == {"s": "closed"}
@@ -310,7 +310,7 @@ def test_a_record_outlives_its_process(scene: Scene, programs: List[Program]) ->
     assert looked_at is not None and not looked_at.is_open
     scene.look()
     lines = (scene.folder / "processes.jsonl").read_text().splitlines()
-    assert len(lines) == 2  # One for each process, however often it is looked at.
+    assert len(lines) == 1  # However often it is looked at.
 
 
 def test_a_process_that_takes_up_another_session_has_left_the_first(scene: Scene) -> None:
@@ -514,3 +514,16 @@ def test_an_agent_with_a_folder_that_our_environment_does_not_know(scene: Scene,
     scene.begin()
     scene.look()
     assert scene.shown() == {"s": "ready_for_review", "silent": "waiting_for_input"}
+
+
+def test_a_card_that_was_forgotten_is_not_brought_back(scene: Scene) -> None:
+    """By the same words in the file of a session that reports nothing; another card comes in."""
+    scene.agent.write("s", Mark.WORKING, scene.clock(), "/b1/a.md")
+    scene.agent.keep(os.getpid(), "s", RUNNING, scene.clock())
+    scene.look()
+    eventually(lambda: scene.shown() == {"s": "running"})
+    scene.ledger.forget("card-a", "fake", "s")
+    scene.agent.write("s", Mark.WORKING, scene.clock(), "/b1/a.md", "/b1/b.md")
+    scene.look(after_s=60)
+    eventually(lambda: scene.shown() == {"s": "running"})
+    assert [each["cardUuid"] for each in scene.ledger.associations()] == ["card-b"]
