@@ -88,7 +88,7 @@ class ProcessTable:
         """Whether a process that was seen earlier still lives."""
         if process.domain and process.domain != self._domain:
             return Life.UNKNOWN
-        if not 1 < process.pid < 10**_MAX_DIGITS:
+        if not 0 < process.pid < 10**_MAX_DIGITS:
             return Life.UNKNOWN
         begun = self._begun(process.pid)
         if begun is None:

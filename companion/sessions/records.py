@@ -8,8 +8,8 @@ from adapters.contract import Adapter, AdapterError, ProcessRecord
 from companion.core.processes import Process
 from companion.sessions.evidence import Records
 
-MAX_RECORDS = 2_000
-"""A folder with more is not one of running processes; the rest is left out, and said."""
+MAX_RECORDS = 1_000
+"""Agents that are killed leave their records; of a folder with more the newest count, and that is said."""
 MAX_PROBLEMS = 20
 MAX_FOLDERS = 16
 """Of one agent: a person has a few profiles."""
@@ -42,7 +42,7 @@ class _Folder:
         self.problems = {}
         try:
             with os.scandir(self._root) as entries:
-                names = [entry.name for _, entry in zip(range(MAX_RECORDS + 1), entries)]
+                names = [entry.name for entry in entries]
         except FileNotFoundError:
             self.state, self._known = Records.NONE, {}
             return []
@@ -51,12 +51,19 @@ class _Folder:
             self.problems[str(self._root)] = exc.strerror or str(exc)
             return []
         if len(names) > MAX_RECORDS:
-            self.problems[str(self._root)] = f"more than {MAX_RECORDS} files: the rest is left out"
+            self.problems[str(self._root)] = f"{len(names)} files, of which the newest {MAX_RECORDS} are read"
+            names = sorted(names, key=self._changed_at, reverse=True)[:MAX_RECORDS]
         self.state = Records.READ
-        self._known = {name: self._look(name) for name in names[:MAX_RECORDS]}
+        self._known = {name: self._look(name) for name in names}
         found = [record for _, record in self._known.values() if record is not None]
         self.understood = len(found)
         return found
+
+    def _changed_at(self, name: str) -> float:
+        try:
+            return os.stat(self._root / name).st_mtime
+        except OSError:
+            return 0.0
 
     def _look(self, name: str) -> Tuple[_Stamp, Optional[ProcessRecord]]:
         path = self._root / name

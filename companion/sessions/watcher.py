@@ -14,7 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Protocol, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Protocol, Set, Tuple
 
 from adapters.contract import Adapter, Status
 from companion.core.clock import WallClock, parse_iso
@@ -39,6 +39,7 @@ STALE_LOOKS = 2.0
 """Before anything is told, a look older than so many pauses is made anew: the machine slept, perhaps."""
 MAX_SESSIONS = 1_000
 """Sessions under watch; the one that nobody spoke of for longest is let go, a closed one first."""
+MAX_DEAD = 10_000
 _MAX_DIGITS = 9
 
 _OWN_RULES = ("event", "nothing_known")
@@ -100,10 +101,11 @@ class Watcher:
         self._monotonic = monotonic
         self._look_s = look_s
         self._table = table or ProcessTable()
-        self._looking = threading.Lock()  # One look at a time; guards the three below.
+        self._looking = threading.Lock()  # One look at a time; guards the four below.
         self._records = RecordReader(adapters, home, environ)
         self._looked_at: Optional[Tuple[float, float]] = None  # Wall and monotonic time of the last look.
         self._by_process: Dict[Process, Watched] = {}  # By the records of the last look.
+        self._dead: Set[Process] = set()  # Of which only records are left.
         self._lock = threading.Lock()  # Guards the table of sessions and the book; calls nobody.
         self._sessions: Dict[Session, Watched] = {}
         self._book = ProcessBook(book_path)
@@ -258,9 +260,8 @@ class Watcher:
             watched.records = {}
         for session, process, record in found:
             process = self._table.normal(process)
-            # Killed agents leave their records for ever: they make no session known.
-            if session not in self._sessions and self._table.life(process) is Life.DEAD:
-                continue
+            if session not in self._sessions and self._is_dead(process):
+                continue  # Killed agents leave their records for ever: they make no session known.
             watched = self._watched(session, is_news=False)
             self._by_process[process] = watched
             watched.records[process] = record
@@ -271,6 +272,14 @@ class Watcher:
                 with earlier.lock:
                     earlier.processes.pop(process, None)
                 earlier.left_at_s = now_s
+
+    def _is_dead(self, process: Process) -> bool:
+        """Whether it is dead; one that was dead before is not looked up again."""
+        if process not in self._dead and self._table.life(process) is Life.DEAD:
+            if len(self._dead) >= MAX_DEAD:
+                self._dead.clear()
+            self._dead.add(process)
+        return process in self._dead
 
     def _look_at(self, watched: Watched, now_s: float) -> None:
         adapter = self._adapters.get(watched.harness)

@@ -33,10 +33,10 @@ def check(
         if name not in hooked:
             continue
         tally = _tally_of(health, "harnesses" if hooked[name] else "clients", name)
-        if inspection.state == "absent" and not tally and name not in last_records:
-            continue
-        tell = _events if hooked[name] else _reports
-        found += tell(integration.TITLE, tally if health is not None else None, last_records.get(name), now)
+        if inspection.state != "absent" or tally or name in last_records:
+            tell = _events if hooked[name] else _reports
+            seen = tally if health is not None else None
+            found += tell(integration.TITLE, seen, last_records.get(name), now)
         found += _own_records(integration.TITLE, _records_of(health, name))
     return found
 

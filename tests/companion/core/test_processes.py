@@ -65,9 +65,9 @@ def test_another_process_with_the_same_number_is_not_the_same() -> None:
 
 @pytest.mark.parametrize("pid", [-1, 0, 1, NOBODY, 10**9, 10**30])
 def test_what_is_no_process_is_not_found(pid: int) -> None:
-    """Process 1 is nobody's session."""
+    """Nor does process 1 report a session, though in a container it may be one."""
     assert ProcessTable().find(pid) is None
-    assert ProcessTable().life(Process(pid)) is not Life.ALIVE
+    assert ProcessTable().life(Process(pid, "no time")) is not Life.ALIVE
 
 
 def test_numbers_of_another_namespace_say_nothing(program: Program) -> None:

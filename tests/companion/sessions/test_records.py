@@ -72,12 +72,12 @@ def test_a_folder_that_is_not_there_is_no_problem(agent: RecordingAgent, reader:
 def test_a_huge_folder_is_read_in_part_and_that_is_told(
     agent: RecordingAgent, reader: RecordReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is none of running processes."""
+    """The newest, whatever the order in which the system lists them."""
     monkeypatch.setattr(records, "MAX_RECORDS", 3)
     for number in range(2, 7):
-        agent.keep(number, "s", Status.IDLE, AT)
-    assert len(reader.read()) == 3
-    reason = "more than 3 files: the rest is left out"
+        os.utime(agent.keep(number, "s", Status.IDLE, AT), (AT, AT + (number * 3) % 5))
+    assert sorted(each.process.pid for each in reader.read()) == [3, 4, 6]
+    reason = "5 files, of which the newest 3 are read"
     assert reader.facts()["fake"]["problems"] == {str(agent.home / "records"): reason}
 
 
