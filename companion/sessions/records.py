@@ -76,11 +76,10 @@ class _Folder:
             return stamp, self._adapter.read_record(path)
         except FileNotFoundError:
             pass
-        except (AdapterError, OSError, ValueError) as exc:
-            # Perhaps being written just now: it is read again at the next look.
+        except Exception as exc:  # Foreign data, perhaps being written just now: read again at the next look.
             if len(self.problems) < MAX_PROBLEMS:
                 reason = exc.reason if isinstance(exc, AdapterError) else getattr(exc, "strerror", None)
-                self.problems[str(path)] = reason or str(exc)
+                self.problems[str(path)] = reason or str(exc) or type(exc).__name__
         return (0, 0, 0), None
 
 

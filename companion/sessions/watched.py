@@ -46,6 +46,8 @@ class Watched:
     """When its process was first seen to run another session instead, in Unix seconds."""
     placed_file: Optional[str] = None
     """The file of which it was found out in whose folder it lies."""
+    has_failed: bool = False
+    """Whether a look at it came to nothing by a fault of ours."""
     searched: bool = False
     """Whether its file was searched for, when no report had named one."""
     tail: Optional[Tail] = None
@@ -135,7 +137,7 @@ class Watched:
         if needed and stamp != self.tail_stamp:
             try:
                 self.tail = adapter.read_tail(Path(str(self.file)), self.session_id)
-            except (OSError, ValueError):
+            except Exception:  # Foreign data. Whether the session lives is found out all the same.
                 self.tail = None
             self.tail_stamp = stamp
         return self.tail

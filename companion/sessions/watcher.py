@@ -10,6 +10,7 @@ The order of locks is looking, session, then the ledger's or ours for the table.
 its session's lock is held, so that a report that comes meanwhile stays the last word.
 """
 
+import logging
 import threading
 import time
 from contextlib import suppress
@@ -28,6 +29,8 @@ from companion.sessions.processbook import ProcessBook, Session
 from companion.sessions.records import MAX_FOLDERS, Found, RecordReader
 from companion.sessions.unreported import CardReader
 from companion.sessions.watched import Watched
+
+_log = logging.getLogger(__name__)
 
 HEADER = "mdello-process"
 """Of a report: the number of the process in which the session runs and, behind a blank, when it began
@@ -195,7 +198,7 @@ class Watcher:
             found = self._sessions.get((harness, session_id))
         if found is not None and found.is_due(self._now()):
             with self._looking:
-                self._look_at(found, self._now())
+                self._try_to_look_at(found, self._now())
         return found
 
     def refresh(self) -> None:
@@ -210,7 +213,8 @@ class Watcher:
     def facts(self) -> Dict[str, object]:
         """``sessions`` (how many are under watch) and, by harness of agents that keep records of their
         processes, ``records``: see :meth:`RecordReader.facts`; ``running``: sessions that live by these,
-        and ``silent``: how many of them do things that nobody reports."""
+        and ``silent``: how many of them do things that nobody reports. ``failed``: sessions that could
+        not be looked at."""
         with self._lock:
             sessions = list(self._sessions.values())
         running = [each for each in sessions if each.records and each.evidence.live]
@@ -218,7 +222,8 @@ class Watcher:
         for harness, facts in records.items():
             own = [each for each in running if each.harness == harness]
             facts.update(running=len(own), silent=sum(each.needs_file for each in own))
-        return {"sessions": len(sessions), "records": records}
+        failed = sum(each.has_failed for each in sessions)
+        return {"sessions": len(sessions), "failed": failed, "records": records}
 
     def problems(self) -> List[str]:
         """What keeps statuses from being sure, one line each: a log that cannot be kept, an agent's own
@@ -244,7 +249,7 @@ class Watcher:
                 sessions = list(self._sessions.values())
             due = [each for each in sessions if each.is_due(now_s)]
             for each in due:
-                self._look_at(each, now_s)
+                self._try_to_look_at(each, now_s)
             self._looked_at = now_s, self._monotonic()
             self._tidy()
         self._cards.offer(due)
@@ -280,6 +285,14 @@ class Watcher:
                 self._dead.clear()
             self._dead.add(process)
         return process in self._dead
+
+    def _try_to_look_at(self, watched: Watched, now_s: float) -> None:
+        try:
+            self._look_at(watched, now_s)
+        except Exception:  # Foreign files met code that did not expect them: no other session must suffer.
+            if not watched.has_failed:
+                watched.has_failed = True
+                _log.exception("could not look at the %s session %s", *watched.session)
 
     def _look_at(self, watched: Watched, now_s: float) -> None:
         adapter = self._adapters.get(watched.harness)

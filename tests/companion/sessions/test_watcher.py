@@ -527,3 +527,31 @@ def test_a_card_that_was_forgotten_is_not_brought_back(scene: Scene) -> None:
     scene.look(after_s=60)
     eventually(lambda: scene.shown() == {"s": "running"})
     assert [each["cardUuid"] for each in scene.ledger.associations()] == ["card-b"]
+
+
+def test_a_fault_at_one_session_is_no_others(
+    scene: Scene, programs: List[Program], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Logged once and counted; the end of the other one's process is seen all the same."""
+
+    def fail(path: Path, session_id: str) -> None:
+        raise KeyError("no such thing")
+
+    def fail_too(root: Path, session_id: str) -> None:
+        raise RecursionError
+
+    file = scene.agent.write("torn", Mark.WORKING, scene.clock())
+    scene.watcher.heard(
+        "fake", "torn", Said(RUNNING, scene.clock(), "Event"), str(file), str(programs[0].pid)
+    )
+    scene.ledger.ingest_event("fake", "torn", RUNNING, ("/b1/a.md",), str(file))
+    scene.report("lost", RUNNING)
+    monkeypatch.setattr(scene.agent, "read_tail", fail)
+    monkeypatch.setattr(scene.agent, "session_file", fail_too)
+    scene.agent.keep(os.getpid(), "lost", IDLE, scene.clock())
+    kill(programs[0])
+    for _ in range(3):
+        scene.look()
+    assert scene.shown()["torn"] == "closed"
+    assert scene.watcher.facts()["failed"] == 1
+    assert caplog.text.count("could not look at the fake session lost") == 1
