@@ -277,7 +277,7 @@ MESSAGE = {"role": "assistant", "time": {"created": NOW_MS}, "error": FAILED, "p
     key=st.sampled_from(sorted(MESSAGE)),
     value=JSON,
     state=JSON,
-    stored=st.none() | st.binary(max_size=9) | st.integers(-(2**63), 2**63 - 1) | st.floats(),
+    stored=st.none() | st.binary(max_size=9) | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False),
 )
 def test_no_value_surprises(
     key: str, value: object, state: object, stored: object, tmp_path_factory: pytest.TempPathFactory
