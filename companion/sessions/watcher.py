@@ -301,7 +301,7 @@ class Watcher:
             records = self._records.state(watched.harness)
         tail = None
         if adapter is not None:
-            if watched.file is None and (not watched.searched or watched.needs_file):
+            if watched.file is None and (watched.needs_file or (seen and not watched.searched)):
                 watched.searched = True
                 watched.file = self._search(adapter, watched)
             elif watched.file is not None and watched.file != watched.placed_file:

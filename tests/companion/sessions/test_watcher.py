@@ -555,3 +555,20 @@ def test_a_fault_at_one_session_is_no_others(
     assert scene.shown()["torn"] == "closed"
     assert scene.watcher.facts()["failed"] == 1
     assert caplog.text.count("could not look at the fake session lost") == 1
+
+
+def test_files_of_sessions_of_which_no_process_is_known_are_not_searched(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log may hold thousands that nobody ever closed, and each search lists folders."""
+    searched: List[str] = []
+
+    def search(root: Path, session_id: str) -> None:
+        searched.append(session_id)
+
+    monkeypatch.setattr(scene.agent, "session_file", search)
+    scene.report("old", RUNNING)
+    scene.report("here", RUNNING, str(os.getpid()), "b")
+    for _ in range(3):
+        scene.look()
+    assert searched == ["here"]
