@@ -34,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
 
     settings = load(os.environ)
     _demand_companion(settings.port)
-    rows = _rows(get_json(settings.port, "/sessions?closed=1", TIMEOUT_S))
     if args.what is None:
-        chosen = [row for row in rows if row.get("status") != "closed"]
+        chosen = _rows(get_json(settings.port, "/sessions", TIMEOUT_S))
     else:
+        rows = _rows(get_json(settings.port, "/sessions?closed=1&automated=1", TIMEOUT_S))
         chosen = choose(rows, args.what, os.getcwd())
     told = []
     for row in chosen:

@@ -214,12 +214,12 @@ def _why(reason: Optional[str]) -> str:
 
 
 def _cardless_lines(overview: Overview, now_s: float) -> List[str]:
-    """Open sessions that work on no card; those that a program has started are left out."""
+    """Open sessions that work on no card."""
     linked = {(each.harness, each.session_id) for each in overview.sessions}
     lines = []
     for row in overview.watched:
         harness, session_id = str(row.get("harness")), str(row.get("sessionId"))
-        if row.get("automated") is True or (harness, session_id) in linked:
+        if (harness, session_id) in linked:
             continue
         status = str(row.get("status")).replace("_", " ")
         place = str(row.get("project") or row.get("cwd") or "")

@@ -22,7 +22,7 @@ def in_short(watched: Watched) -> Dict[str, object]:
         "reason": verdict.reason,
         "sure": verdict.sure.value,
         "since": iso_utc(watched.since_s),
-        "automated": any(record.automated for record in watched.records.values()),
+        "automated": watched.is_automated,
     }
     if watched.cwd:
         shown["cwd"] = watched.cwd

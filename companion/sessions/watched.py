@@ -79,6 +79,11 @@ class Watched:
         told += [record.cwd for record in self.records.values()]
         return next((each for each in told if each), None)
 
+    @property
+    def is_automated(self) -> bool:
+        """Whether a program has started it, by the agent's own record."""
+        return any(record.automated for record in self.records.values())
+
     def follow_folder(self) -> None:
         """Find out the project anew, if the session works in another folder by now."""
         cwd = self.cwd

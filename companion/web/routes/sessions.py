@@ -31,10 +31,19 @@ Cards = Dict[Tuple[str, str], List[Dict[str, object]]]
 
 
 def get(request: Request, services: Services) -> Response:
-    """All of them, those that need a person first; the closed ones with ``closed=1`` only."""
-    with_closed = request.query.get("closed") == "1"
-    found = [each for each in services.watcher.sessions() if with_closed or not _is_closed(each)]
+    """All of them, those that need a person first.
+
+    The closed ones with ``closed=1`` only; those that a program has started and that work on no card (a
+    fan-out may be hundreds) with ``automated=1`` only.
+    """
+    with_closed, with_automated = (request.query.get(name) == "1" for name in ("closed", "automated"))
     cards = _cards(services)
+    found = [
+        each
+        for each in services.watcher.sessions()
+        if (with_closed or not _is_closed(each))
+        and (with_automated or not each.is_automated or each.session in cards)
+    ]
     found.sort(key=lambda each: (_ORDER[_status(each)], -each.since_s))
     return json_response(
         200, {"sessions": [{**in_short(each), "cards": cards.get(each.session, [])} for each in found]}

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from companion.core.processes import ProcessTable
 from tests.companion.web.world import BOARD, World
 
 ODD = "a/b ü?#%2e.."
@@ -81,3 +82,28 @@ def test_a_session_without_an_id_is_no_path(world: World) -> None:
         with world.talk() as talk:
             answer = talk.ask("GET", path)
         assert (answer.status, answer.error()) == (404, "Not found")
+
+
+def test_what_programs_started_is_left_out_unless_it_works_on_a_card(world: World) -> None:
+    """By the agent's own records: a fan-out may be hundreds. Each can be asked for."""
+    folder = world.settings.home / ".claude" / "sessions"
+    folder.mkdir(parents=True)
+    begun = ProcessTable().find(os.getpid())
+    parent = ProcessTable().find(os.getppid())
+    assert begun is not None and parent is not None
+    for process, session in ((begun, "linked"), (parent, "fan-out")):
+        record = {
+            "pid": process.pid,
+            "procStart": process.begun,
+            "sessionId": session,
+            "entrypoint": "sdk-py",
+        }
+        (folder / f"{process.pid}.json").write_text(json.dumps(record))
+    body = {"markdownPath": world.card_a, "harness": "claude", "sessionId": "linked", "status": "running"}
+    with world.talk() as talk:
+        assert talk.ask("POST", "/associations", json.dumps(body).encode()).status == 202
+    world.watcher.look()
+    shown = {query: [row["sessionId"] for row in ask(world, f"/sessions{query}")["sessions"]]
+             for query in ("", "?automated=1")}  # fmt: skip
+    assert shown == {"": ["linked"], "?automated=1": ["linked", "fan-out"]}
+    assert ask(world, "/sessions/claude/fan-out")["automated"] is True
