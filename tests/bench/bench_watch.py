@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import uuid
 from pathlib import Path
 from typing import Callable, Dict, List
@@ -22,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.bench.bench_start import _memory_mb, _spent_s, report  # noqa: E402 - found by the line above
-from tests.e2e.stream import EventStream  # noqa: E402
-from tests.e2e.world import free_port  # noqa: E402
+from tests.e2e.stream import EventStream  # noqa: E402 - likewise
+from tests.e2e.world import free_port  # noqa: E402 - likewise
 
 FOLDERS, FILES_EACH = 200, 25
 LIVE = 20
@@ -129,6 +130,11 @@ def wait_for(what: str, holds: Callable[[], bool]) -> float:
     return time.monotonic() - began
 
 
+def is_at(stream: EventStream, card_uuid: str, status: str) -> Callable[[], bool]:
+    """Whether a card's newest event on the stream has this status."""
+    return lambda: stream.statuses(card_uuid)[-1:] == [status]
+
+
 def measure(home: Home, pyz: str) -> bool:
     """All figures; True when a bar is missed."""
     process = subprocess.Popen(
@@ -154,8 +160,6 @@ def measure(home: Home, pyz: str) -> bool:
 
 def answers(port: int) -> bool:
     """Whether the companion is there."""
-    import urllib.request
-
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=PATIENCE_S) as reply:
             return bool(reply.status == 200)
@@ -169,7 +173,7 @@ def name_cards(home: Home, stream: EventStream, numbers: "range") -> List[float]
     for number in numbers:
         card = home.cards[number]
         home.transcript(home.sessions[number], number % FOLDERS, f"work on {card['path']}")
-        took.append(wait_for("card", lambda: stream.statuses(card["uuid"]) == ["running"]))  # noqa: B023
+        took.append(wait_for("card", is_at(stream, card["uuid"], "running")))
     return took
 
 
@@ -197,7 +201,7 @@ def deaths(home: Home, stream: EventStream) -> bool:
     for number in range(LIVE, LIVE + ROUNDS):
         os.kill(home.agents[number].pid, signal.SIGKILL)
         card = home.cards[number]
-        took.append(wait_for("end", lambda: stream.statuses(card["uuid"])[-1:] == ["closed"]))  # noqa: B023
+        took.append(wait_for("end", is_at(stream, card["uuid"], "closed")))
     what = f"a dead process is noticed (median {statistics.median(took):.2f} s), longest of {ROUNDS}"
     return report(what, max(took), DEATH_LIMIT_S, "s")
 

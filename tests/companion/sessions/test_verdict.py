@@ -44,10 +44,15 @@ def tail(mark: Mark, age_s: float = 30.0) -> Tail:
     return Tail(mark, NOW - age_s)
 
 
-def seen(*processes: Seen, **others: object) -> Evidence:
+def seen(
+    *processes: Seen,
+    event: Optional[Said] = None,
+    tail: Optional[Tail] = None,
+    left_at_s: Optional[float] = None,
+) -> Evidence:
     """Evidence at this moment."""
     records = Records.READ if any(each.record is not None for each in processes) else Records.NONE
-    return Evidence(NOW, processes=processes, records=records, **others)  # type: ignore[arg-type]
+    return Evidence(NOW, event, processes, records, tail, left_at_s)
 
 
 class Case(NamedTuple):
