@@ -14,6 +14,8 @@ from companion.sessions.verdict import LAG_S, Verdict, decide
 
 Stamp = Tuple[int, int, int]
 
+CLOCK_SLACK_S = 1.0
+"""A report may come while a look is under way, which has looked at the clock before; in seconds."""
 SELDOM_S = 30.0
 """Pause between two looks at a session of which neither process nor record is known, in seconds."""
 
@@ -25,10 +27,12 @@ class Watched:
     harness: str
     session_id: str
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Guards what reports change: the six below. The rest belongs to the one who looks."""
+    """Guards what reports change: the seven below. The rest belongs to the one who looks."""
     event: Optional[Said] = None
     is_reported: bool = False
     """Whether anybody has told us of it since our start."""
+    is_corrected: bool = False
+    """Whether something else than the last report was recorded since."""
     file: Optional[str] = None
     """The session's file, as far as anybody said."""
     header: str = ""
@@ -126,7 +130,9 @@ class Watched:
         for process, gone_at_s in list(self.processes.items()):
             life = Life.DEAD if gone_at_s is not None else table.life(process)
             if life is Life.DEAD and gone_at_s is None:
-                gone_at_s = self.processes[process] = now_s
+                # Whatever was heard by now was heard before, however the clock was set meanwhile.
+                heard_at_s = self.event.at_s if self.event is not None else 0.0
+                gone_at_s = self.processes[process] = max(now_s, heard_at_s)
             seen.append(Seen(process, life, gone_at_s or now_s, self.records.get(process)))
         others = tuple(each for each in seen if each.life is not Life.DEAD)
         return others or tuple(seen)
@@ -147,10 +153,15 @@ class Watched:
             self.tail_stamp = stamp
         return self.tail
 
+    def set_clock(self, now_s: float) -> None:
+        """The clock may have been set back: nothing was heard later than now. Under the lock."""
+        if self.event is not None and self.event.at_s > now_s + CLOCK_SLACK_S:
+            self.event = replace(self.event, at_s=now_s)
+
     def hear(self, said: Said) -> None:
         """A report came: the verdict is its status until there is more to go by. Under the lock."""
         self.event = said
-        self.is_reported = True
+        self.is_reported, self.is_corrected = True, False
         self.judge(replace(self.evidence, now_s=said.at_s, event=said))
 
     def look(self, evidence: Evidence) -> Verdict:

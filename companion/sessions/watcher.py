@@ -45,8 +45,8 @@ MAX_SESSIONS = 1_000
 MAX_DEAD = 10_000
 _MAX_DIGITS = 9
 
-_OWN_RULES = ("event", "nothing_known")
-"""Verdicts that say no more than what was recorded already."""
+_SAID = ("event", "ended", "nothing_known")
+"""Verdicts that say no more than was reported. Clients report card by card: no card is told in advance."""
 _STATUS = {status.value: status for status in Status}
 
 
@@ -156,12 +156,17 @@ class Watcher:
         with watched.lock:
             watched.hear(said)
             watched.file = session_file or watched.file
-            if header is not None and header != watched.header:
-                watched.header = header
-                if process is None:
-                    watched.processes = {}
-                else:
-                    self._add(watched, process)
+            if header is None:
+                return
+            if header == watched.header:
+                # A dead one is looked for again: its last words may have lain at our door.
+                watched.processes = dict.fromkeys(watched.processes)
+                return
+            watched.header = header
+            if process is None:
+                watched.processes = {}
+            else:
+                self._add(watched, process)
 
     def reported(self, body: object, header: str) -> None:
         """A client's report is about to be recorded; one of no use is nothing to us."""
@@ -297,6 +302,7 @@ class Watcher:
     def _look_at(self, watched: Watched, now_s: float) -> None:
         adapter = self._adapters.get(watched.harness)
         with watched.lock:
+            watched.set_clock(now_s)
             seen = watched.look_at_processes(self._table, now_s)
             records = self._records.state(watched.harness)
         tail = None
@@ -312,7 +318,8 @@ class Watcher:
         with watched.lock:
             event, left_at_s = watched.event, watched.left_at_s
             verdict = watched.look(Evidence(now_s, event, seen, records, tail, left_at_s))
-            if verdict.rule not in _OWN_RULES:
+            untold = watched.is_corrected or watched.evidence.is_gone  # Nobody will report the other cards.
+            if verdict.rule not in _SAID or (verdict.rule == "ended" and untold):
                 self._correct(watched, verdict.status)
 
     def _search(self, adapter: Adapter, watched: Watched) -> Optional[str]:
@@ -334,13 +341,14 @@ class Watcher:
         """Tell the ledger, if that is news to it. The session's lock must be held."""
         shown = self._ledger.statuses(*watched.session)
         if shown and shown != {status}:
-            self._record(watched, status, ())
+            self._record(watched, status, (), None)  # The file that was reported stays as it is.
 
-    def _record(self, watched: Watched, status: Status, paths: Iterable[str]) -> None:
+    def _record(self, watched: Watched, status: Status, paths: Iterable[str], file: Optional[str]) -> None:
         about = {"harness": watched.harness, "sessionId": watched.session_id, "status": status.value}
         debug_event("status found out", about)
+        watched.is_corrected = True
         with suppress(CompanionError):  # Of one card; the others are recorded.
-            self._ledger.ingest_event(*watched.session, status, paths, watched.file)
+            self._ledger.ingest_event(*watched.session, status, paths, file)
 
     def _found_cards(self, watched: Watched, paths: Tuple[str, ...]) -> None:
         """The file of a session of which nobody reports names these paths. Each is told once: a card that
@@ -349,7 +357,7 @@ class Watcher:
             new = [path for path in paths if path not in watched.found_paths]
             if watched.verdict is not None and new:
                 watched.found_paths.update(new)
-                self._record(watched, watched.verdict.status, new)
+                self._record(watched, watched.verdict.status, new, watched.file)
 
     # -- the table of sessions
 

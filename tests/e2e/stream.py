@@ -62,7 +62,8 @@ class EventStream:
             return len(self._statuses(card_uuid, session_id)) >= len(expected)
 
         self._wait(complete, f"statuses {expected}", WAIT_S, card_uuid)
-        assert self.statuses(card_uuid, session_id) == expected
+        had = self.statuses(card_uuid, session_id)
+        assert had == expected, f"expected {expected}, had {had}"
 
     def wait_for_newest(self, expected: Dict[str, str]) -> None:
         """Wait until the board shows these statuses by card uuid, and no more; snapshots count."""

@@ -572,3 +572,62 @@ def test_files_of_sessions_of_which_no_process_is_known_are_not_searched(
     for _ in range(3):
         scene.look()
     assert searched == ["here"]
+
+
+def test_a_client_that_reports_card_by_card_is_not_overtaken(scene: Scene) -> None:
+    """A look in the middle of its reports tells no other card in advance, not even an end."""
+    for status in (RUNNING, READY, CLOSED):
+        for card in ("a", "b"):
+            body = {
+                "markdownPath": f"/b1/{card}.md",
+                "harness": "fake",
+                "sessionId": "s",
+                "status": status.value,
+            }
+            scene.watcher.reported(body, str(os.getpid()))
+            scene.ledger.ingest(body)
+            before = {each["cardUuid"]: each["status"] for each in scene.ledger.associations()}
+            scene.look()
+            assert {each["cardUuid"]: each["status"] for each in scene.ledger.associations()} == before
+
+
+def test_last_words_of_a_dead_process(scene: Scene, programs: List[Program]) -> None:
+    """A report that lay at our door when its sender was killed; an end that only one card was told."""
+    process = str(programs[0].pid)
+    for card in ("a", "b"):
+        scene.report("s", RUNNING, process, card)
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"s": "closed"}
+    scene.clock.now_s += 5
+    body = {"markdownPath": "/b1/a.md", "harness": "fake", "sessionId": "s", "status": "ready_for_review"}
+    scene.watcher.reported(body, process)
+    scene.ledger.ingest(body)
+    scene.look()
+    assert {each["status"] for each in scene.ledger.associations()} == {"closed"}
+
+    process = str(programs[1].pid)
+    for card in ("a", "b"):
+        scene.report("t", RUNNING, process, card)
+    body = {"markdownPath": "/b1/a.md", "harness": "fake", "sessionId": "t", "status": "closed"}
+    scene.watcher.reported(body, process)
+    scene.ledger.ingest(body)
+    kill(programs[1])
+    scene.look()
+    assert scene.rule("t") == "ended" and scene.shown()["t"] == "closed"
+    assert {each["status"] for each in scene.ledger.associations()} == {"closed"}
+
+
+def test_a_clock_that_was_set_back_hides_nothing(scene: Scene, programs: List[Program]) -> None:
+    """Neither Esc nor a kill, though the last event seems to lie in the future."""
+    for session, pid in (("esc", os.getpid()), ("killed", programs[0].pid)):
+        scene.agent.keep(pid, session, RUNNING, scene.clock())
+        scene.report(session, RUNNING, None, "a" if session == "esc" else "b")
+    scene.look()
+    scene.clock.now_s -= 3600
+    scene.look()
+    assert scene.shown() == {"esc": "running", "killed": "running"}
+    scene.agent.keep(os.getpid(), "esc", IDLE, scene.clock())
+    kill(programs[0])
+    scene.look()
+    assert scene.shown() == {"esc": "ready_for_review", "killed": "closed"}
