@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, Optional
 
+from adapters.foreign import text_or_empty
 from adapters.jsonl import LineFile, parse
 from adapters.paths import MAX_PATH_CHARS
 
@@ -115,10 +116,5 @@ def unix_s(iso: object) -> Optional[float]:
 
 def folder_of(value: object) -> Optional[str]:
     """A folder as a foreign record names it; None for what cannot be opened anyway."""
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_PATH_CHARS or "\0" in value:
-        return None
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return None
-    return value
+    folder = text_or_empty(value, MAX_PATH_CHARS)
+    return folder if folder and "\0" not in folder else None

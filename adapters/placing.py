@@ -11,7 +11,9 @@ import os
 import re
 import stat
 from pathlib import Path
-from typing import List, Set
+from typing import List, Mapping, Set
+
+from adapters.contract import AdapterError
 
 PRIVATE_FILE_MODE = 0o600
 PRIVATE_DIR_MODE = 0o700
@@ -30,6 +32,17 @@ def real_place(path: Path) -> Path:
     the link stays.
     """
     return Path(os.path.realpath(path.parent)) / path.name
+
+
+def told_folder(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    """An agent's folder: what its variable names, else ``default``. Empty counts as unset.
+
+    AdapterError for a relative one: it means another folder in every directory.
+    """
+    told = environ.get(variable, "")
+    if told and not os.path.isabs(told):
+        raise AdapterError(f"{variable} is {told!r}: it must be an absolute path")
+    return Path(told) if told else default
 
 
 def kind_of(path: Path) -> str:

@@ -21,7 +21,6 @@ from adapters.claude.payload import (
     field_of,
     from_machine,
     identity_of,
-    text_or_empty,
     thread_of,
 )
 from adapters.claude.state import (
@@ -35,6 +34,7 @@ from adapters.claude.state import (
     short_id,
 )
 from adapters.contract import HookPayload, Status
+from adapters.foreign import text_or_empty
 
 MAX_LISTED = 1000
 """Entries that are looked at in a list of a payload (calls of a batch, background tasks)."""

@@ -41,10 +41,7 @@ def config_dir(home: Path, environ: Mapping[str, str]) -> Path:
 
     AdapterError for a relative ``CLAUDE_CONFIG_DIR``: it means another folder in every directory.
     """
-    told = environ.get("CLAUDE_CONFIG_DIR", "")
-    if told and not os.path.isabs(told):
-        raise AdapterError(f"CLAUDE_CONFIG_DIR is {told!r}: it must be an absolute path")
-    return Path(told) if told else home / ".claude"
+    return placing.told_folder(environ, "CLAUDE_CONFIG_DIR", home / ".claude")
 
 
 def presence(context: InstallContext) -> Optional[str]:

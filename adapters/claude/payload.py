@@ -10,6 +10,7 @@ from typing import Optional, Tuple
 from adapters import paths
 from adapters.claude.state import ToolCall, digest_of, short_id
 from adapters.contract import HookPayload
+from adapters.foreign import text_or_empty
 
 MAX_EVENT_NAME_CHARS = 64
 MAX_NAME_CHARS = 512
@@ -84,17 +85,6 @@ def field_of(value: object, name: str) -> object:
     """One field of what should be an object; None when it is not there or there is no object."""
     # A dict nearly always; the abstract class answers more slowly.
     return value.get(name) if isinstance(value, (dict, Mapping)) else None
-
-
-def text_or_empty(value: object, limit_chars: int) -> str:
-    """A string that can be kept and written as UTF-8; empty for anything else."""
-    if not isinstance(value, str) or len(value) > limit_chars:
-        return ""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return ""
-    return value
 
 
 def path_or_none(value: object) -> Optional[str]:

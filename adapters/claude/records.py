@@ -13,9 +13,10 @@ import stat
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Tuple
 
-from adapters.claude.payload import MAX_NAME_CHARS, text_or_empty
+from adapters.claude.payload import MAX_NAME_CHARS
 from adapters.contract import AdapterError, ProcessRecord, Status
 from adapters.fileend import folder_of
+from adapters.foreign import text_or_empty
 from adapters.jsonl import parse
 
 RECORDS = "sessions"

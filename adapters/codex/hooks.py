@@ -17,6 +17,7 @@ from adapters.codex.events import EVENTS
 from adapters.codex.patches import cards_in
 from adapters.codex.usertext import typed
 from adapters.contract import HookEvent, HookPayload, SessionState, Status, Translation
+from adapters.foreign import text_or_empty
 from adapters.paths import MAX_PATH_CHARS, candidates_in_text
 
 _MAX_ID_CHARS = 512
@@ -62,7 +63,7 @@ class _Memory:
 
 def session_of(payload: HookPayload) -> str:
     """The session id a payload speaks of, or an empty string."""
-    return _text(payload.get("session_id"), _MAX_ID_CHARS)
+    return text_or_empty(payload.get("session_id"), _MAX_ID_CHARS)
 
 
 def translate(payload: HookPayload, state: Optional[SessionState]) -> Translation:
@@ -90,7 +91,7 @@ def translate(payload: HookPayload, state: Optional[SessionState]) -> Translatio
 
 def _event(name: str, payload: HookPayload, memory: _Memory, cards: Tuple[str, ...]) -> HookEvent:
     # The path in a payload of a subagent is that of the subagent's own file.
-    file = None if _thread(payload) else _text(payload.get("transcript_path"), MAX_PATH_CHARS) or None
+    file = None if _thread(payload) else text_or_empty(payload.get("transcript_path"), MAX_PATH_CHARS) or None
     # Behind the prompt a new session's file, or a fork's, is not there yet.
     early = name == "UserPromptSubmit" or (name == "SessionStart" and payload.get("source") != "resume")
     patched = memory.patched and name in ("Stop", "Interrupt")
@@ -103,7 +104,7 @@ def _event(name: str, payload: HookPayload, memory: _Memory, cards: Tuple[str, .
         card_paths=cards,
         session_file=file,
         discover_from=file if reads else None,
-        discover_cwd=_text(payload.get("cwd"), MAX_PATH_CHARS) or None if reads else None,
+        discover_cwd=text_or_empty(payload.get("cwd"), MAX_PATH_CHARS) or None if reads else None,
     )
 
 
@@ -130,7 +131,7 @@ def _prompt(payload: HookPayload, memory: _Memory) -> _Cards:
 
 def _tool_begins(payload: HookPayload, memory: _Memory) -> _Cards:
     _go_on(payload, memory)
-    tool = _text(payload.get("tool_name"), _MAX_ID_CHARS)
+    tool = text_or_empty(payload.get("tool_name"), _MAX_ID_CHARS)
     if tool.endswith(_QUESTION):
         _wait(payload, memory)
     if tool != _PATCH and _patch_cards(payload):
@@ -225,22 +226,11 @@ def _call(payload: HookPayload) -> List[str]:
 
 def _thread(payload: HookPayload) -> str:
     """The subagent within which an event fired; empty for the main thread."""
-    return _text(payload.get("agent_id"), _MAX_ID_CHARS)
+    return text_or_empty(payload.get("agent_id"), _MAX_ID_CHARS)
 
 
 def _turn(payload: HookPayload) -> str:
-    return _text(payload.get("turn_id"), _MAX_ID_CHARS)
-
-
-def _text(value: object, limit_chars: int) -> str:
-    """A string that can be kept and written as UTF-8; empty for anything else."""
-    if not isinstance(value, str) or len(value) > limit_chars:
-        return ""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return ""
-    return value
+    return text_or_empty(payload.get("turn_id"), _MAX_ID_CHARS)
 
 
 def _memory(state: object) -> _Memory:
@@ -256,8 +246,8 @@ def _memory(state: object) -> _Memory:
             for wait in (waits if isinstance(waits, list) else [])
             if isinstance(wait, list) and len(wait) == 2 and all(isinstance(part, str) for part in wait)
         ][-_MAX_WAITS:],
-        turn=_text(state.get("turn"), _MAX_ID_CHARS),
-        dead=_text(state.get("dead"), _MAX_ID_CHARS),
+        turn=text_or_empty(state.get("turn"), _MAX_ID_CHARS),
+        dead=text_or_empty(state.get("dead"), _MAX_ID_CHARS),
         unread=state.get("unread") is True,
         patched=state.get("patched") is True,
     )

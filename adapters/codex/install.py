@@ -24,10 +24,7 @@ def config_dir(home: Path, environ: Mapping[str, str]) -> Path:
 
     AdapterError for a relative ``CODEX_HOME``: it means another folder in every directory.
     """
-    told = environ.get("CODEX_HOME", "")
-    if told and not os.path.isabs(told):
-        raise AdapterError(f"CODEX_HOME is {told!r}: it must be an absolute path")
-    return Path(told) if told else home / ".codex"
+    return placing.told_folder(environ, "CODEX_HOME", home / ".codex")
 
 
 def presence(context: InstallContext) -> Optional[str]:

@@ -3,7 +3,6 @@
 Pi loads every ``.js`` file and link to one from that folder; :mod:`adapters.pi.loading` knows the exceptions.
 """
 
-import os
 from pathlib import Path
 from typing import Mapping, Optional, Tuple
 
@@ -21,9 +20,7 @@ def agent_dir(home: Path, environ: Mapping[str, str]) -> Path:
     told = environ.get("PI_CODING_AGENT_DIR", "")
     if told == "~" or told.startswith("~/"):
         return home / told[2:]
-    if told and not os.path.isabs(told):
-        raise AdapterError(f"PI_CODING_AGENT_DIR is {told!r}: it must be an absolute path")
-    return Path(told) if told else home / ".pi" / "agent"
+    return placing.told_folder(environ, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
 
 
 def presence(context: InstallContext) -> Optional[str]:

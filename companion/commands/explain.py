@@ -4,10 +4,10 @@ import argparse
 import json
 import os
 import re
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
-from companion.commands.status import printable
+from companion.commands.status import printable, session_rows
 from companion.core.errors import CompanionError, UsageError
 from companion.core.settings import load
 
@@ -34,10 +34,11 @@ def run(args: argparse.Namespace) -> int:
 
     settings = load(os.environ)
     _demand_companion(settings.port)
+    chosen: Sequence[Row]
     if args.what is None:
-        chosen = _rows(get_json(settings.port, "/sessions", TIMEOUT_S))
+        chosen = session_rows(get_json(settings.port, "/sessions", TIMEOUT_S))
     else:
-        rows = _rows(get_json(settings.port, "/sessions?closed=1&automated=1", TIMEOUT_S))
+        rows = session_rows(get_json(settings.port, "/sessions?closed=1&automated=1", TIMEOUT_S))
         chosen = choose(rows, args.what, os.getcwd())
     told = []
     for row in chosen:
@@ -62,16 +63,11 @@ def _demand_companion(port: int) -> None:
         )
 
 
-def _rows(answer: object) -> List[Row]:
-    rows = answer.get("sessions") if isinstance(answer, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
 def _quoted(part: object) -> str:
     return quote(str(part), safe="")
 
 
-def choose(rows: List[Row], what: str, cwd: str) -> List[Row]:
+def choose(rows: Sequence[Row], what: str, cwd: str) -> List[Row]:
     """The sessions that are meant: of a card (path or uuid), or the one with this id or its beginning.
 
     ``harness:id`` tells sessions of two agents apart. UsageError when none or several ids fit.

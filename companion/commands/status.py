@@ -152,6 +152,11 @@ def _watched(port: int) -> List[Dict[str, object]]:
         answer = get_json(port, "/sessions", PROBE_TIMEOUT_S)
     except CompanionUnreachable:
         return []
+    return session_rows(answer)
+
+
+def session_rows(answer: object) -> List[Dict[str, object]]:
+    """The sessions in an answer of ``/sessions``."""
     rows = answer.get("sessions") if isinstance(answer, dict) else None
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 

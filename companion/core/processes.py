@@ -16,6 +16,8 @@ PS_EVERY_S = 5.0
 """Where there is no ``/proc``, a start time is believed for so long, in seconds."""
 PS_TIMEOUT_S = 2.0
 _MAX_DIGITS = 9
+_BY_PS = "lstart "
+"""In front of a start time that ``ps`` told."""
 
 
 class Life(str, Enum):
@@ -97,7 +99,7 @@ class ProcessTable:
         same = (
             not process.begun
             or begun in ("", process.begun)
-            or (not self._has_proc and "lstart" not in process.begun)
+            or (not self._has_proc and not process.begun.startswith(_BY_PS))
         )
         return Life.ALIVE if same else Life.DEAD
 
@@ -126,7 +128,7 @@ class ProcessTable:
         if said is None:
             return ""
         state, _, begun = said.partition(" ")
-        return None if not state or state.startswith("Z") else f"lstart {begun}"
+        return None if not state or state.startswith("Z") else f"{_BY_PS}{begun}"
 
 
 def _link(path: Path) -> str:

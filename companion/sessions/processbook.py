@@ -4,15 +4,13 @@ import contextlib
 from collections.abc import Mapping as AnyMapping
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional
 
 from companion.core.errors import StorageError
 from companion.core.processes import Process
+from companion.sessions.index import Session
 from companion.sessions.journal import Journal
 from companion.sessions.lines import text_bytes
-
-Session = Tuple[str, str]
-"""Harness and id."""
 
 MAX_LINES = 4_000
 """A log with more is rewritten with what is still wanted."""

@@ -7,6 +7,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 from adapters.contract import Adapter, AdapterError, ProcessRecord
 from companion.core.processes import Process
 from companion.sessions.evidence import Records
+from companion.sessions.index import Session
 
 MAX_RECORDS = 1_000
 """Agents that are killed leave their records; of a folder with more the newest count, and that is said."""
@@ -14,7 +15,6 @@ MAX_PROBLEMS = 20
 MAX_FOLDERS = 16
 """Of one agent: a person has a few profiles."""
 
-Session = Tuple[str, str]
 _Stamp = Tuple[int, int, int]
 
 

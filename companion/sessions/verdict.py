@@ -85,8 +85,8 @@ def _event(evidence: Evidence, *statuses: Status) -> bool:
     return evidence.event is not None and evidence.event.status in statuses
 
 
-def _is_newer(at_s: object, event: Optional[Said]) -> bool:
-    return event is None or (isinstance(at_s, float) and at_s > event.at_s)
+def _is_newer(at_s: Optional[float], event: Optional[Said]) -> bool:
+    return event is None or (at_s is not None and at_s > event.at_s)
 
 
 def _record(evidence: Evidence, *statuses: Status) -> bool:

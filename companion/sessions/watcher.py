@@ -15,9 +15,10 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Protocol, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, Mapping, Optional, Protocol, Set, Tuple
 
 from adapters.contract import Adapter, Status
+from adapters.hookcommand import PROCESS_HEADER
 from companion.core.clock import WallClock, parse_iso
 from companion.core.errors import CompanionError
 from companion.core.logs import debug_event
@@ -25,14 +26,16 @@ from companion.core.processes import Life, Process, ProcessTable
 from companion.sessions.association import Association
 from companion.sessions.chores import Chores
 from companion.sessions.evidence import FROM_LOG, Evidence, Said
-from companion.sessions.processbook import ProcessBook, Session
+from companion.sessions.index import Session
+from companion.sessions.intake import EventLedger
+from companion.sessions.processbook import ProcessBook
 from companion.sessions.records import MAX_FOLDERS, Found, RecordReader
 from companion.sessions.unreported import CardReader
 from companion.sessions.watched import Watched
 
 _log = logging.getLogger(__name__)
 
-HEADER = "mdello-process"
+HEADER = PROCESS_HEADER.lower()
 """Of a report: the number of the process in which the session runs and, behind a blank, when it began
 as ``/proc/PID/stat`` has it (left out where there is no such file)."""
 
@@ -50,18 +53,8 @@ _SAID = ("event", "ended", "nothing_known")
 _STATUS = {status.value: status for status in Status}
 
 
-class Ledger(Protocol):
+class Ledger(EventLedger, Protocol):
     """What is needed of the ledger."""
-
-    def ingest_event(
-        self,
-        harness: str,
-        session_id: str,
-        status: Status,
-        card_paths: Iterable[str],
-        session_file: Optional[str],
-    ) -> None:
-        """Record a status on this event's cards and the session's. CompanionError at the end."""
 
     def statuses(self, harness: str, session_id: str) -> FrozenSet[Status]:
         """What the session's cards show now."""
@@ -343,7 +336,7 @@ class Watcher:
         if shown and shown != {status}:
             self._record(watched, status, (), None)  # The file that was reported stays as it is.
 
-    def _record(self, watched: Watched, status: Status, paths: Iterable[str], file: Optional[str]) -> None:
+    def _record(self, watched: Watched, status: Status, paths: Tuple[str, ...], file: Optional[str]) -> None:
         about = {"harness": watched.harness, "sessionId": watched.session_id, "status": status.value}
         debug_event("status found out", about)
         watched.is_corrected = True
@@ -354,7 +347,7 @@ class Watcher:
         """The file of a session of which nobody reports names these paths. Each is told once: a card that
         was forgotten since is not brought back."""
         with watched.lock:
-            new = [path for path in paths if path not in watched.found_paths]
+            new = tuple(path for path in paths if path not in watched.found_paths)
             if watched.verdict is not None and new:
                 watched.found_paths.update(new)
                 self._record(watched, watched.verdict.status, new, watched.file)

@@ -141,3 +141,13 @@ def test_sweeping_removes_leftovers_of_the_dead_only(tmp_path: Path) -> None:
     assert set(folder.iterdir()) == {living, own, *alike}
     assert (outside / "file").exists()
     placing.sweep(tmp_path / "none")
+
+
+def test_a_folder_that_the_environment_tells() -> None:
+    """An absolute one, or none; a relative one is refused by its variable's name."""
+    default = Path("/home/dev/.agent")
+    assert placing.told_folder({"AGENT": "/else"}, "AGENT", default) == Path("/else")
+    assert placing.told_folder({"AGENT": ""}, "AGENT", default) == default
+    assert placing.told_folder({}, "AGENT", default) == default
+    with pytest.raises(AdapterError, match=r"^AGENT is 'here': it must be an absolute path$"):
+        placing.told_folder({"AGENT": "here"}, "AGENT", default)

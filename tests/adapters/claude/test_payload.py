@@ -86,18 +86,13 @@ def test_the_first_usable_id_is_the_identity() -> None:
     assert payload.thread_of({"agent_type": "helper"}) == ""
 
 
-def test_texts_are_bounded_and_can_be_written() -> None:
-    """A string that could not be kept counts as missing."""
-    assert payload.text_or_empty("abc", 3) == "abc"
-    assert payload.text_or_empty("abcd", 3) == ""
-    assert payload.text_or_empty("é", 3) == "é"
-    assert payload.text_or_empty("\ud800", 3) == ""
-    assert payload.text_or_empty(None, 3) == ""
-    assert payload.path_or_none("") is None
-    assert payload.session_of({"session_id": "s" * 512}) == "s" * 512
-    assert payload.session_of({"session_id": "s" * 513}) == ""
-
-
 def edit(tool: Any, path: Any, **fields: Any) -> Any:
     """The card of one finished edit."""
     return payload.card_of_edit({"tool_name": tool, "tool_input": {"file_path": path}, **fields})
+
+
+def test_paths_and_ids_are_bounded() -> None:
+    """What could not be kept counts as missing."""
+    assert payload.path_or_none("") is None
+    assert payload.session_of({"session_id": "s" * 512}) == "s" * 512
+    assert payload.session_of({"session_id": "s" * 513}) == ""

@@ -241,7 +241,7 @@ def test_no_value_surprises(key: str, value: object, tmp_path_factory: pytest.Te
     ("file", "expected"),
     [
         ("/home/dev/.claude/projects/-p/s.jsonl", "/home/dev/.claude"),
-        ("/profiles/work/projects/-p/s.jsonl", "/profiles/work"),
+        ("/profiles/client/projects/-p/s.jsonl", "/profiles/client"),
         ("/elsewhere/-p/s.jsonl", None),
         ("projects/-p/s.jsonl", None),
         ("/s.jsonl", None),

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -453,10 +453,12 @@ def test_a_report_that_comes_while_an_end_is_recorded_is_the_last_word(
     closing, go_on = threading.Event(), threading.Event()
     record = scene.ledger.ingest_event
 
-    def slowly(*told: object) -> None:
+    def slowly(
+        harness: str, session_id: str, status: Status, paths: Tuple[str, ...], file: Optional[str]
+    ) -> None:
         closing.set()
         assert go_on.wait(30)
-        record(*told)  # type: ignore[arg-type]
+        record(harness, session_id, status, paths, file)
 
     monkeypatch.setattr(scene.ledger, "ingest_event", slowly)
     looking = threading.Thread(target=scene.look)
